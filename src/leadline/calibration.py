@@ -1,0 +1,56 @@
+"""Softmax in log space, and temperature scaling (Guo et al., 2017)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.outputs import FloatArray, IntArray
+
+# Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
+TEMPERATURE_RANGE = (1e-2, 1e2)
+
+
+def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
+    """Return log softmax(logits / temperature) in float64, shape (n, c).
+
+    The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
+    1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
+    """
+    shifted = np.array(logits, dtype=np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted /= temperature
+    top = shifted.argmax(axis=1)
+    rows = np.arange(len(shifted))
+    exponentials = np.exp(shifted)
+    exponentials[rows, top] = 0.0
+    shifted -= np.log1p(exponentials.sum(axis=1, keepdims=True))
+    return shifted
+
+
+def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
+    """Return the temperature that minimises the negative log-likelihood of the labels.
+
+    The loss is convex in 1/T, so that a bounded search on log T finds the minimum. A classifier without a single
+    error has none: the search ends at the lower bound of ``TEMPERATURE_RANGE``.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, c).
+    labels
+        Shape (n,): indices of the true classes.
+    """
+    from scipy.optimize import minimize_scalar
+
+    shifted = np.asarray(logits, dtype=np.float64)
+    shifted = shifted - shifted.max(axis=1, keepdims=True)
+    of_label = shifted[np.arange(len(shifted)), labels]
+
+    def loss(log_temperature: float) -> float:
+        scale = np.exp(-log_temperature)
+        return float(np.mean(np.log(np.exp(shifted * scale).sum(axis=1)) - of_label * scale))
+
+    bounds = tuple(np.log(TEMPERATURE_RANGE))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))

@@ -1,0 +1,225 @@
+"""ALSA: anchors in logit space (Liu et al., BMVC 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.errors import InputError
+from leadline.estimators.anchors import Training, default_anchor_count, initial_field, train
+from leadline.estimators.base import Estimator, Reduced, State
+from leadline.kernels import AnchorField, get_kernel
+from leadline.outputs import FloatArray, IntArray, as_logits
+
+UNIFIED_PEAK = 6.0
+LEARNABLE = ("anchors", "peaks", "widths")
+
+
+def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:
+    """Return the influence below which a sample counts as out of reach.
+
+    The value of an influence with the unified peak 6 where a share ``alpha`` of the area under it lies nearer:
+    ``6 exp(-erfinv(alpha)^2)`` for the Gaussian influence, ``6 (1 - alpha)`` for the exponential one (the paper's
+    appendix on the unified threshold).
+
+    Examples
+    --------
+    >>> round(rectification_threshold(0.9, "gaussian"), 2), round(rectification_threshold(0.9, "exponential"), 2)
+    (1.55, 0.6)
+    """
+    from scipy.special import erfinv
+
+    if influence == "gaussian":
+        return float(UNIFIED_PEAK * np.exp(-np.square(erfinv(alpha))))
+    return UNIFIED_PEAK * (1.0 - alpha)
+
+
+class ALSA(Estimator):
+    """ALSA: learned anchors in logit space tell how likely each prediction is right.
+
+    Each anchor has a position, a peak and a width, and influences logit vectors near it in cosine distance. The
+    sigmoid of the total influence is the probability that a prediction is correct; samples that the anchors barely
+    reach count 1/c. The estimate is the mean probability. Works on raw logits, without temperature scaling.
+
+    Parameters
+    ----------
+    influence
+        "gaussian" for ``p exp(-v^2 d^2)`` (ALSA-G), "exponential" for ``p exp(-v^2 d)`` (ALSA-E).
+    n_anchors
+        Number of anchors k; None chooses it from the numbers of samples and classes.
+    alpha
+        Share of an anchor's area of influence that counts as within reach; None for the default of the influence.
+    rectify
+        Which samples count 1/c: those whose "total" influence is below the threshold (the paper's equation), those
+        on which no "single" anchor has more (its appendix), or None of them.
+    init
+        "sample" draws the positions from the source logits, "random" from a normal distribution with the logits'
+        mean and spread.
+    learn
+        Which of "anchors", "peaks" and "widths" training may change.
+    epsilon
+        Training stops after an epoch in which estimated and true source accuracy differ by less.
+    max_epochs
+        Training stops after this many epochs at the latest; None chooses the number from that of samples.
+    learning_rate, batch_size
+        Of the Adam optimiser.
+    backend, device
+        "numba" on CPUs, or "torch" on any torch device.
+    seed
+        Of everything random.
+
+    Attributes
+    ----------
+    anchors_, peaks_, widths_
+        Shapes (k, c), (k,) and (k,): what was learned.
+    threshold_
+        Influence below which a sample is out of reach.
+    history_
+        One dict per epoch: epoch, loss, accuracy.
+    stop_reason_
+        "converged" or "max_epochs".
+
+    Notes
+    -----
+    The cosine distance makes the estimate invariant to scaling a logit vector, but not to adding a constant to it;
+    softmax methods are the reverse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 3, 500)
+    >>> logits = rng.normal(size=(500, 3)) + 2 * np.eye(3)[labels]
+    >>> estimate = ALSA(seed=0).fit(logits, labels).estimate(logits)
+    >>> abs(estimate.accuracy - np.mean(logits.argmax(1) == labels)) < 0.05
+    True
+    """
+
+    _stored_as: ClassVar = {"influence": "influence_kind"}
+
+    anchors_: NDArray[np.float32]
+    peaks_: NDArray[np.float32]
+    widths_: NDArray[np.float32]
+    threshold_: float
+    history_: list[dict[str, float]]
+    stop_reason_: str
+
+    def __init__(
+        self,
+        *,
+        influence: Literal["gaussian", "exponential"] = "gaussian",
+        n_anchors: int | None = None,
+        alpha: float | None = None,
+        rectify: Literal["total", "single"] | None = "total",
+        init: Literal["sample", "random"] = "sample",
+        learn: Collection[str] = LEARNABLE,
+        epsilon: float = 1e-5,
+        max_epochs: int | None = None,
+        learning_rate: float = 3e-3,
+        batch_size: int = 256,
+        backend: Literal["numba", "torch"] = "numba",
+        device: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.influence_kind = influence
+        self.n_anchors = n_anchors
+        self.alpha = alpha
+        self.rectify = rectify
+        self.init = init
+        self.learn = learn
+        self.epsilon = epsilon
+        self.max_epochs = max_epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.backend = backend
+        self.device = device
+        self.seed = seed
+
+    @property
+    def method(self) -> str:
+        """The name of this method in ``leadline.METHODS``."""
+        return "alsa-g" if self.influence_kind == "gaussian" else "alsa-e"
+
+    def _check_options(self) -> None:
+        """Refuse options that make no sense, before any work."""
+        choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
+            "influence": (self.influence_kind, ("gaussian", "exponential")),
+            "rectify": (self.rectify, ("total", "single", None)),
+            "init": (self.init, ("sample", "random")),
+        }
+        for name, (value, allowed) in choices.items():
+            if value not in allowed:
+                raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+        unknown = set(self.learn) - set(LEARNABLE)
+        if isinstance(self.learn, str) or unknown:
+            raise InputError(f"learn must be a collection of {', '.join(LEARNABLE)}; got {self.learn!r}.")
+        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+            raise InputError(f"alpha must be between 0 and 1; got {self.alpha}.")
+        positive = {
+            "n_anchors": self.n_anchors, "epsilon": self.epsilon, "max_epochs": self.max_epochs,
+            "learning_rate": self.learning_rate, "batch_size": self.batch_size,
+        }  # fmt: skip
+        for name, amount in positive.items():
+            if amount is not None and not amount > 0:
+                raise InputError(f"{name} must be positive; got {amount}.")
+
+    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+        self._check_options()
+        correct = logits.argmax(axis=1) == labels
+        n, c = logits.shape
+        gaussian = self.influence_kind == "gaussian"
+        self.threshold_ = rectification_threshold(self.alpha or DEFAULT_ALPHA[self.influence_kind], self.influence_kind)
+        kernel = get_kernel(self.backend, self.device)
+        rng = np.random.default_rng(self.seed)
+        field = initial_field(
+            kernel, logits, correct,
+            n_anchors=self.n_anchors or default_anchor_count(n, c), power=2 if gaussian else 1, init=self.init, rng=rng,
+        )  # fmt: skip
+        options = Training(
+            learn=frozenset(self.learn), epsilon=self.epsilon, max_epochs=self.max_epochs,
+            learning_rate=self.learning_rate, batch_size=self.batch_size,
+        )  # fmt: skip
+        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
+        self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
+
+    @property
+    def _field(self) -> AnchorField[Any]:
+        """The learned anchors, where the backend wants them."""
+        as_array = get_kernel(self.backend, self.device).asarray
+        power = 2 if self.influence_kind == "gaussian" else 1
+        return AnchorField(as_array(self.anchors_), as_array(self.peaks_), as_array(self.widths_), power)
+
+    def influence(self, logits: Any) -> NDArray[np.float64]:
+        """Return the total influence of the anchors on each row, shape (n,)."""
+        logits = as_logits(logits, n_classes=self._check_fitted())
+        return get_kernel(self.backend, self.device).influence(logits, self._field)
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Sum probabilities of correctness, and count the rows out of reach."""
+        del state
+        kernel = get_kernel(self.backend, self.device)
+        total = kernel.influence(logits, self._field)
+        with np.errstate(over="ignore"):
+            correctness = 1.0 / (1.0 + np.exp(-total))
+        if self.rectify is None:
+            return Reduced.from_values(logits, correctness, rectified=0.0)
+        felt = np.abs(total) if self.rectify == "total" else kernel.strongest(logits, self._field)
+        outside = felt < self.threshold_
+        correctness[outside] = 1.0 / self.n_classes_
+        return Reduced.from_values(logits, correctness, rectified=float(np.count_nonzero(outside)))
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        del state
+        return {
+            "rectified_share": float(total.sums["rectified"] / total.sums["count"].sum()),
+            "threshold": self.threshold_,
+            "n_anchors": len(self.peaks_),
+            "stop_reason": self.stop_reason_,
+            "epochs": len(self.history_),
+        }
+
+
+DEFAULT_ALPHA = {"gaussian": 0.98, "exponential": 0.98}

@@ -1,0 +1,279 @@
+"""What every estimator is: fit on labelled outputs, then reduce unlabelled rows to sums and read the answer off.
+
+An estimator sees the target only through :meth:`Estimator.reduce`, which turns a block of rows into sums. Sums of
+blocks add up, so that one block in memory, a stream of files and a cluster are the same computation. A method that
+needs several passes (optimal transport) carries a small ``State`` from pass to pass.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce as fold
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.errors import InputError
+from leadline.estimate import ClassEstimate, Estimate
+from leadline.intervals import SAMPLING_ONLY, sampling_interval
+from leadline.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
+
+Sums = Mapping[str, NDArray[np.float64]]
+State = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What a block of rows leaves behind.
+
+    Attributes
+    ----------
+    sums
+        Named float64 arrays that add up over blocks. ``count``, ``value`` and ``square`` of shape (c,) are always
+        there: number, sum and sum of squares of the per-sample values by predicted class.
+    values
+        Shape (n,): the per-sample values whose mean is the estimate; not carried when blocks are added.
+    """
+
+    sums: Sums
+    values: NDArray[np.float64] | None = None
+
+    @classmethod
+    def from_values(
+        cls, logits: FloatArray, values: NDArray[np.float64], **more: NDArray[np.float64] | float
+    ) -> Self:
+        """Sum per-sample values by predicted class, and take further sums as they are."""
+        predicted, c = logits.argmax(axis=1), logits.shape[1]
+        sums = {
+            "count": np.bincount(predicted, minlength=c).astype(np.float64),
+            "value": np.bincount(predicted, weights=values, minlength=c),
+            "square": np.bincount(predicted, weights=values * values, minlength=c),
+        }
+        return cls(sums | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}, values)
+
+    def __add__(self, other: Reduced) -> Reduced:
+        """Merge two blocks; exact up to the rounding of float64, in any order."""
+        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()})
+
+
+class Estimator(ABC):
+    """Base of all estimators, with scikit-learn's conventions.
+
+    A subclass stores its options in ``__init__``, learns in ``_fit`` into attributes that end in ``_``, and turns
+    rows into sums in ``reduce``. It overrides ``start``, ``advance`` and ``_accuracy`` only if one pass and a plain
+    mean are not enough.
+    """
+
+    #: Options whose attribute has another name, because a method took it.
+    _stored_as: ClassVar[Mapping[str, str]] = {}
+
+    n_classes_: int
+    n_source_: int
+    source_accuracy_: float
+
+    # ------------------------------------------------------------------------------------------- for subclasses
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """The name of this method in ``leadline.METHODS``."""
+
+    @abstractmethod
+    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+        """Learn from validated source outputs, shapes (n, c) and (n,)."""
+
+    @abstractmethod
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Turn a block of validated rows, shape (n, c), into sums. Pure."""
+
+    def start(self) -> State:
+        """Return what the first pass over the target needs to know."""
+        return {}
+
+    def advance(self, state: State, total: Reduced) -> State | None:
+        """Return the state of the next pass, given the sums of this one; None when this pass was the last."""
+        del state, total
+
+    def _accuracy(self, state: State, total: Reduced) -> float:
+        """Read the estimate off the sums."""
+        del state
+        return float(total.sums["value"].sum() / total.sums["count"].sum())
+
+    def _by_class(self, total: Reduced) -> NDArray[np.float64]:
+        """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""
+        with np.errstate(invalid="ignore"):
+            return np.clip(total.sums["value"] / total.sums["count"], 0.0, 1.0)
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        """Return what is worth telling about this estimate."""
+        del state, total
+        return {}
+
+    def _reduce_whole(self, logits: FloatArray) -> tuple[State, Reduced] | None:
+        """Reduce a whole target in a way that needs all rows at once; None to go by blocks and passes."""
+        del logits
+
+    # --------------------------------------------------------------------------------------------- the contract
+    def fit(self, logits: Any, labels: Any) -> Self:
+        """Learn from a labelled source set.
+
+        Parameters
+        ----------
+        logits
+            Shape (n, c): the classifier's outputs before softmax.
+        labels
+            Shape (n,): index of the true class of each row.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+        """
+        logits = as_logits(logits)
+        labels = as_labels(labels, logits)
+        self.n_source_, self.n_classes_ = (int(size) for size in logits.shape)
+        self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
+        self._fit(logits, labels)
+        return self
+
+    def estimate(self, logits: Any, *, confidence_level: float = 0.9) -> Estimate:
+        """Estimate the accuracy on unlabelled rows.
+
+        Parameters
+        ----------
+        logits
+            Shape (n, c): the same classifier's outputs on the target.
+        confidence_level
+            Nominal coverage of the interval.
+        """
+        logits = as_logits(logits, n_classes=self._check_fitted())
+        whole = self._reduce_whole(logits)
+        if whole is not None:
+            state, total = whole
+            return self.conclude(state, total, confidence_level=confidence_level, values=total.values)
+        parts: list[NDArray[np.float64] | None] = []
+
+        def keep(block: Reduced) -> Reduced:
+            parts.append(block.values)
+            return block
+
+        state = self.start()
+        while True:
+            parts.clear()
+            total = fold(Reduced.__add__, (keep(self.reduce(block, state)) for block in row_blocks(logits)))
+            following = self.advance(state, total)
+            if following is None:
+                break
+            state = following
+        known = [part for part in parts if part is not None]
+        values = np.concatenate(known) if len(known) == len(parts) else None
+        return self.conclude(state, total, confidence_level=confidence_level, values=values)
+
+    def estimate_blocks(
+        self, blocks: Callable[[], Iterable[Any]], *, confidence_level: float = 0.9
+    ) -> Estimate:
+        """Estimate the accuracy over rows that come in blocks, with only one block in memory at a time.
+
+        Parameters
+        ----------
+        blocks
+            Called once for each pass over the data; gives arrays of shape (any, c).
+        confidence_level
+            Nominal coverage of the interval.
+        """
+        n_classes = self._check_fitted()
+        state = self.start()
+        while True:
+            valid = (as_logits(block, n_classes=n_classes) for block in blocks())
+            total = fold(Reduced.__add__, (self.reduce(block, state) for block in valid))
+            following = self.advance(state, total)
+            if following is None:
+                return self.conclude(state, total, confidence_level=confidence_level)
+            state = following
+
+    def conclude(
+        self,
+        state: State,
+        total: Reduced,
+        *,
+        confidence_level: float = 0.9,
+        values: NDArray[np.float64] | None = None,
+    ) -> Estimate:
+        """Turn the sums of the last pass into an :class:`Estimate`."""
+        if not 0.0 < confidence_level < 1.0:
+            raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
+        count = total.sums["count"]
+        n = int(count.sum())
+        mean = total.sums["value"].sum() / n
+        accuracy = float(np.clip(self._accuracy(state, total), 0.0, 1.0))
+        interval = sampling_interval(
+            accuracy,
+            target_variance=float(total.sums["square"].sum() / n - mean * mean),
+            n_target=n,
+            source_accuracy=self.source_accuracy_,
+            n_source=self.n_source_,
+            level=confidence_level,
+        )
+        return Estimate(
+            accuracy=accuracy,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_samples=n,
+            method=self.method,
+            by_class=tuple(
+                ClassEstimate(label, int(number), float(share) if number else None)
+                for label, (number, share) in enumerate(zip(count, self._by_class(total), strict=True))
+            ),
+            correctness=values,
+            diagnostics={
+                **self._diagnostics(state, total),
+                "source_accuracy": self.source_accuracy_,
+                "n_source": self.n_source_,
+                "interval_covers": SAMPLING_ONLY,
+            },
+        )
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the fitted estimator to one file (safetensors; no pickle)."""
+        from leadline.estimators.persistence import save
+
+        save(self, path, force=force)
+
+    # ----------------------------------------------------------------------------------------------- parameters
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the options, by name."""
+        del deep  # no estimator holds another
+        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change options, by name."""
+        names = self._parameter_names()
+        for name, value in params.items():
+            if name not in names:
+                raise InputError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(names)}.")
+            setattr(self, self._stored_as.get(name, name), value)
+        return self
+
+    def __repr__(self) -> str:
+        """Return the call that makes an estimator like this one."""
+        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({options})"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether ``fit`` has been called."""
+        return hasattr(self, "n_classes_")
+
+    def _check_fitted(self) -> int:
+        """Return the number of classes, or say that ``fit`` comes first."""
+        if not self.is_fitted:
+            raise InputError(f"this {type(self).__name__} is not fitted yet; call fit(logits, labels) first.")
+        return self.n_classes_

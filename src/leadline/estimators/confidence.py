@@ -1,0 +1,159 @@
+"""Estimators that read the accuracy off the confidence: AC, DoC and ATC."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.calibration import fit_temperature, log_softmax
+from leadline.errors import InputError
+from leadline.estimators.base import Estimator, Reduced, State
+from leadline.outputs import FloatArray, IntArray
+
+
+class SoftmaxEstimator(Estimator):
+    """Base of the methods that look at softmax outputs, calibrated on the source by temperature scaling."""
+
+    temperature_: float
+
+    def __init__(self, *, temperature_scaling: bool = True) -> None:
+        self.temperature_scaling = temperature_scaling
+
+    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+        self.temperature_ = fit_temperature(logits, labels) if self.temperature_scaling else 1.0
+        self._fit_softmax(self._log_softmax(logits), logits.argmax(axis=1) == labels, labels)
+
+    @abstractmethod
+    def _fit_softmax(
+        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+    ) -> None:
+        """Learn from calibrated log-probabilities (n, c), correctness (n,) and labels (n,) of the source."""
+
+    def _log_softmax(self, logits: FloatArray) -> NDArray[np.float64]:
+        """Return calibrated log-probabilities, shape (n, c)."""
+        return log_softmax(logits, self.temperature_)
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        del state, total
+        return {"temperature": self.temperature_}
+
+
+class AverageConfidence(SoftmaxEstimator):
+    """AC: the mean confidence on the target (Hendrycks & Gimpel, 2017).
+
+    Right when the classifier's confidence is calibrated on the target. Estimate = mean of max softmax.
+
+    Parameters
+    ----------
+    temperature_scaling
+        Calibrate on the source first.
+    """
+
+    method = "ac"
+
+    def _fit_softmax(
+        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+    ) -> None:
+        pass
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Sum confidences."""
+        del state
+        return Reduced.from_values(logits, np.exp(self._log_softmax(logits).max(axis=1)))
+
+
+class DifferenceOfConfidence(SoftmaxEstimator):
+    """DoC: source accuracy plus the change of mean confidence (Guillory et al., 2021).
+
+    Right when the target is miscalibrated by as much as the source. The paper's appendix prints the source error
+    where the source accuracy belongs.
+
+    Parameters
+    ----------
+    temperature_scaling
+        Calibrate on the source first.
+    """
+
+    method = "doc"
+
+    source_confidence_: float
+
+    def _fit_softmax(
+        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+    ) -> None:
+        self.source_confidence_ = float(np.exp(log_probabilities.max(axis=1)).mean())
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Sum confidences moved by the source's miscalibration."""
+        del state
+        confidence = np.exp(self._log_softmax(logits).max(axis=1))
+        moved = Reduced.from_values(logits, confidence + (self.source_accuracy_ - self.source_confidence_))
+        return Reduced(moved.sums)  # single values may leave [0, 1]: they are no probabilities of correctness
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        return super()._diagnostics(state, total) | {"source_confidence": self.source_confidence_}
+
+
+def matching_threshold(scores: NDArray[np.float64], correct: NDArray[np.bool_]) -> float:
+    """Return the threshold t for which the share of source scores below t is the source error.
+
+    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and the next number above the
+    largest score when there is nothing else.
+    """
+    errors = int(np.count_nonzero(~correct))
+    if errors == len(scores):
+        return float(np.nextafter(scores.max(), np.inf))
+    return float(np.partition(scores, errors)[errors])
+
+
+class AverageThresholdedConfidence(SoftmaxEstimator):
+    """ATC: the share of the target above the threshold that splits off the source's errors (Garg et al., 2022).
+
+    Right when the score ranks target samples as it ranks source samples, at the same place. Scores are computed in
+    log space, where saturated confidences still differ.
+
+    Parameters
+    ----------
+    score
+        "confidence" for the maximum softmax (ATC-MC), "entropy" for minus the entropy (ATC-NE).
+    temperature_scaling
+        Calibrate on the source first.
+    """
+
+    threshold_: float
+
+    def __init__(
+        self, *, score: Literal["confidence", "entropy"] = "confidence", temperature_scaling: bool = True
+    ) -> None:
+        super().__init__(temperature_scaling=temperature_scaling)
+        self.score = score
+
+    @property
+    def method(self) -> str:
+        """The name of this method in ``leadline.METHODS``."""
+        return "atc-mc" if self.score == "confidence" else "atc-ne"
+
+    def _fit_softmax(
+        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+    ) -> None:
+        self.threshold_ = matching_threshold(self._scores(log_probabilities), correct)
+
+    def _scores(self, log_probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the score of each row, larger for surer predictions, shape (n,)."""
+        if self.score == "confidence":
+            return np.asarray(log_probabilities.max(axis=1))
+        if self.score == "entropy":
+            return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
+        raise InputError(f"score must be 'confidence' or 'entropy'; got {self.score!r}.")
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Count rows at or above the threshold."""
+        del state
+        scores = self._scores(self._log_softmax(logits))
+        return Reduced.from_values(logits, (scores >= self.threshold_).astype(np.float64))
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        return super()._diagnostics(state, total) | {"threshold": self.threshold_}

@@ -1,0 +1,127 @@
+"""IM: the source's accuracy, reweighted until the source's confidences look like the target's."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.errors import InputError
+from leadline.estimators.base import Reduced, State
+from leadline.estimators.confidence import SoftmaxEstimator
+from leadline.outputs import FloatArray, IntArray
+
+# Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
+_KLIEP_RIDGE = 1e-4
+
+
+class ImportanceReweighting(SoftmaxEstimator):
+    """IM: importance-weighted source accuracy on slices of the confidence (Chen et al., 2021, Mandoline).
+
+    Right when samples of equal confidence are right equally often on source and target.
+
+    Parameters
+    ----------
+    weights
+        "bins": target share over source share in equal-width bins of the confidence. "kliep": Mandoline's
+        log-linear weights (KLIEP), with the bins and the predicted classes as slices.
+    n_bins
+        Number of bins on [0, 1].
+    temperature_scaling
+        Calibrate on the source first.
+
+    Notes
+    -----
+    A target row in a bin that the source never reached takes the accuracy of the nearest bin with source rows; the
+    share of such rows is the diagnostic ``uncovered_share``.
+    """
+
+    method = "im"
+
+    source_counts_: NDArray[np.float64]
+    source_correct_: NDArray[np.float64]
+
+    def __init__(
+        self, *, weights: Literal["bins", "kliep"] = "bins", n_bins: int = 10, temperature_scaling: bool = True
+    ) -> None:
+        super().__init__(temperature_scaling=temperature_scaling)
+        self.weights = weights
+        self.n_bins = n_bins
+
+    def _fit_softmax(
+        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+    ) -> None:
+        if self.weights not in ("bins", "kliep"):
+            raise InputError(f"weights must be 'bins' or 'kliep'; got {self.weights!r}.")
+        if self.n_bins < 1:
+            raise InputError(f"n_bins must be at least 1; got {self.n_bins}.")
+        shape = (self.n_bins, self.n_classes_)
+        cells = self._bins(log_probabilities) * shape[1] + log_probabilities.argmax(axis=1)
+        self.source_counts_ = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        self.source_correct_ = np.bincount(cells, weights=correct, minlength=shape[0] * shape[1]).reshape(shape)
+
+    def _bins(self, log_probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the confidence bin of each row, shape (n,)."""
+        confidence = np.exp(log_probabilities.max(axis=1))
+        return np.minimum((confidence * self.n_bins).astype(np.intp), self.n_bins - 1)
+
+    def _bin_accuracy(self) -> NDArray[np.float64]:
+        """Return the source accuracy per bin, empty bins filled from the nearest one, shape (n_bins,)."""
+        count = self.source_counts_.sum(axis=1)
+        filled = np.flatnonzero(count)
+        nearest = filled[np.abs(np.arange(self.n_bins)[:, None] - filled).argmin(axis=1)]
+        return np.asarray(self.source_correct_.sum(axis=1)[nearest] / count[nearest])
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Count the target per bin, with the source accuracy of the bin as each row's value."""
+        del state
+        bins = self._bins(self._log_softmax(logits))
+        shares = np.bincount(bins, minlength=self.n_bins).astype(np.float64)
+        reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], bins=shares)
+        return reduced if self.weights == "bins" else Reduced(reduced.sums)
+
+    def _accuracy(self, state: State, total: Reduced) -> float:
+        if self.weights == "bins":
+            return super()._accuracy(state, total)
+        weights = self._kliep_weights(total)
+        return float((weights * self.source_correct_).sum() / (weights * self.source_counts_).sum())
+
+    def _by_class(self, total: Reduced) -> NDArray[np.float64]:
+        if self.weights == "bins":
+            return super()._by_class(total)
+        weights = self._kliep_weights(total)
+        mass = (weights * self.source_counts_).sum(axis=0)
+        overall = (weights * self.source_correct_).sum() / mass.sum()
+        with np.errstate(invalid="ignore"):  # a class that the source never predicted has no accuracy of its own
+            return np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall)
+
+    def _kliep_weights(self, total: Reduced) -> NDArray[np.float64]:
+        """Return log-linear weights of the source cells, shape (n_bins, c).
+
+        Maximises ``mean_T(theta . g) - log mean_S exp(theta . g)`` over theta, g being the indicators of bin and
+        predicted class: a concave problem on the table of cells, whatever the number of rows.
+        """
+        from scipy.optimize import minimize
+
+        n_bins = self.n_bins
+        source = self.source_counts_ / self.source_counts_.sum()
+        n_target = total.sums["count"].sum()
+        target = np.concatenate([total.sums["bins"], total.sums["count"]]) / n_target
+
+        def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            exponent = theta[:n_bins, None] + theta[None, n_bins:]
+            top = exponent.max()
+            mass = source * np.exp(exponent - top)
+            normaliser = mass.sum()
+            expected = np.concatenate([mass.sum(axis=1), mass.sum(axis=0)]) / normaliser
+            value = top + np.log(normaliser) - theta @ target + 0.5 * _KLIEP_RIDGE * theta @ theta
+            return float(value), expected - target + _KLIEP_RIDGE * theta
+
+        theta = minimize(loss, np.zeros(len(target)), jac=True, method="L-BFGS-B").x
+        return np.asarray(np.exp(theta[:n_bins, None] + theta[None, n_bins:]))
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        empty = self.source_counts_.sum(axis=1) == 0
+        uncovered = total.sums["bins"][empty].sum() / total.sums["bins"].sum()
+        return super()._diagnostics(state, total) | {"uncovered_share": float(uncovered)}

@@ -1,0 +1,39 @@
+"""Uncertainty of an estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SAMPLING_ONLY = "sampling error of source and target only; a shift that breaks the method's assumption is not covered"
+
+
+def sampling_interval(
+    accuracy: float, *, target_variance: float, n_target: int, source_accuracy: float, n_source: int, level: float
+) -> tuple[float, float]:
+    """Return the interval that the finite number of samples alone would explain.
+
+    Parameters
+    ----------
+    accuracy
+        The estimate in the middle.
+    target_variance
+        Variance of the per-sample values whose mean is the estimate.
+    n_target, n_source
+        Numbers of samples.
+    source_accuracy
+        Accuracy on the labelled source, which every method is tied to.
+    level
+        Nominal coverage, between 0 and 1.
+
+    Notes
+    -----
+    Half-width ``z sqrt(s_T^2 / n_T + a_S (1 - a_S) / n_S)`` with both variances floored as if one more success and
+    one more failure had been seen, so that an all-correct source of ten samples is not taken for certainty.
+    """
+    from scipy.special import ndtri
+
+    smoothed = (source_accuracy * n_source + 1) / (n_source + 2)
+    source_part = smoothed * (1 - smoothed) / n_source
+    target_part = max(target_variance, 1 / (n_target + 2)) / n_target
+    half_width = float(ndtri(0.5 + level / 2) * np.sqrt(source_part + target_part))
+    return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)

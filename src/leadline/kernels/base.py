@@ -1,0 +1,87 @@
+"""The interface between ALSA and the hardware."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.outputs import FloatArray
+
+Array = TypeVar("Array")
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorField(Generic[Array]):
+    """A set of anchors, as arrays of a backend.
+
+    Attributes
+    ----------
+    anchors
+        Shape (k, c): positions.
+    peaks
+        Shape (k,): largest influence of each anchor, positive where predictions are right.
+    widths
+        Shape (k,): the larger, the shorter the reach.
+    power
+        2 for Gaussian influence, 1 for exponential.
+    """
+
+    anchors: Array
+    peaks: Array
+    widths: Array
+    power: int
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients(Generic[Array]):
+    """Mean binary cross-entropy of a batch, the sum of its probabilities, and the gradients of the mean loss."""
+
+    loss: float
+    anchors: Array
+    peaks: Array
+    widths: Array
+
+
+class Kernel(ABC):
+    """Influence and gradients on one kind of hardware."""
+
+    @abstractmethod
+    def asarray(self, values: NDArray[Any]) -> Any:
+        """Move values to the backend, as float32."""
+
+    @abstractmethod
+    def to_numpy(self, values: Any) -> NDArray[np.float32]:
+        """Bring values back."""
+
+    @abstractmethod
+    def influence(self, logits: FloatArray, field: AnchorField[Any]) -> NDArray[np.float64]:
+        """Return the total influence on each row, shape (n,)."""
+
+    @abstractmethod
+    def strongest(self, logits: FloatArray, field: AnchorField[Any]) -> NDArray[np.float64]:
+        """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
+
+    @abstractmethod
+    def gradients(self, units: Any, correct: Any, field: AnchorField[Any]) -> Gradients[Any]:
+        """Return the loss on a batch and its gradients.
+
+        Parameters
+        ----------
+        units
+            Shape (b, c): backend array of logit vectors scaled to length 1.
+        correct
+            Shape (b,): backend array, 1 where the prediction is right, else 0.
+        field
+            The anchors.
+        """
+
+
+def unit_rows(vectors: FloatArray) -> NDArray[np.float32]:
+    """Scale each row to length 1 in float32; a row of zeros stays, at distance 1 from everything."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    lengths[lengths == 0] = 1.0
+    return np.asarray(vectors / lengths[:, None], dtype=np.float32)
