@@ -1,0 +1,47 @@
+"""What several test modules share: a random generator, synthetic outputs and the real data where it is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leadline.outputs import Outputs
+
+DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def make_outputs() -> Callable[..., Outputs]:
+    """Return a maker of labelled outputs: Gaussian noise, with ``signal`` added to the column of the true class.
+
+    Session-wide, so that a hypothesis test may use it too.
+    """
+
+    def make(
+        n: int = 300, c: int = 5, seed: int = 0, *, signal: float = 2.0, dtype: Any = np.float32, **more: Any
+    ) -> Outputs:
+        generator = np.random.default_rng(seed)
+        labels = generator.integers(c, size=n)
+        logits = generator.normal(size=(n, c))
+        logits[np.arange(n), labels] += signal
+        return Outputs(logits.astype(dtype), labels, **more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """Return the folder with the real logits and raw data, or skip."""
+    if not (DATA / "logits").is_dir():
+        pytest.skip(f"the real data is not at {DATA}; set LEADLINE_DATA to its folder")
+    return DATA
