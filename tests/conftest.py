@@ -1,4 +1,4 @@
-"""What several test modules share: a random generator, synthetic outputs and the real data where it is there."""
+"""What several test modules share: a random generator, synthetic outputs and the way to the real data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def make_outputs() -> Callable[..., Outputs]:
-    """Return a maker of labelled outputs: Gaussian noise, with ``signal`` added to the column of the true class.
+    """Return a maker of labelled outputs: Gaussian noise plus ``signal`` in the column of the true class.
 
     Session-wide, so that a hypothesis test may use it too.
     """

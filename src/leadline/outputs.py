@@ -1,7 +1,7 @@
 """What a classifier gave out: logits, labels where they are known, and columns that came along.
 
-Everything that enters Leadline passes through :func:`as_logits` and :func:`as_labels`, in memory or from a file
-(:mod:`leadline.files`), so that the rules for good input stand in one place.
+Everything that enters Leadline passes through :func:`as_logits` and :func:`as_labels`, in memory or from a
+file (:mod:`leadline.files`), so that the rules for good input stand in one place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.arrays import as_column, as_matrix, brief, is_probability_name
 from leadline.errors import InputError
+
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "Outputs",
+    "as_classes",
+    "as_labels",
+    "as_logits",
+    "is_probability_name",
+    "row_blocks",
+]
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -50,7 +62,9 @@ class Outputs:
         logits = as_logits(self.logits)
         classes = None if self.classes is None else as_classes(self.classes, logits.shape[1])
         labels = None if self.labels is None else as_labels(self.labels, logits, classes=classes)
-        metadata = {name: np.asarray(column) for name, column in self.metadata.items()}
+        metadata = {
+            name: as_column(column, f"metadata column {name!r}") for name, column in self.metadata.items()
+        }
         for name, column in metadata.items():
             if column.shape != (len(logits),):
                 raise InputError(
@@ -79,20 +93,33 @@ class Outputs:
         return float(np.mean(self.logits.argmax(axis=1) == self.labels))
 
     def groups(self, column: str) -> dict[Any, NDArray[np.intp]]:
-        """Return the row numbers of each value of a metadata column, in the order of the values."""
+        """Return the row numbers of each value of a metadata column, in the order of the values.
+
+        Parameters
+        ----------
+        column
+            The name of the metadata column.
+
+        Returns
+        -------
+        dict
+            Value to row numbers. Rows where the value is missing (None, NaN or NaT) are the last group, None.
+        """
         if column not in self.metadata:
             known = ", ".join(sorted(self.metadata)) or "none"
             raise InputError(f"column {column!r} is not in these outputs; metadata columns: {known}.")
-        values, inverse = np.unique(self.metadata[column], return_inverse=True)
-        order = np.argsort(inverse, kind="stable")
-        bounds = np.searchsorted(inverse[order], np.arange(len(values) + 1))
-        return {value.item(): order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
+        values, codes = _distinct(self.metadata[column], column)
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(values) + 1))
+        return {value: order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
 
 
 def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None) -> FloatArray:
     """Return ``value`` as a finite floating-point array of shape (n, c), without copying where possible.
 
-    NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken.
+    NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken. Of a
+    frame or table, the list column ``logits`` or the columns ``logit_0``, ``logit_1``, ... in numeric order are
+    the logits; if no column has such a name, all columns are, in the order given.
 
     Parameters
     ----------
@@ -103,20 +130,26 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None)
     n_classes
         The width they must have, if it is known.
     """
-    array = _as_array(value, name)
+    array = as_matrix(value, name)
     if array.ndim != 2:
-        raise InputError(f"{name} must have shape (samples, classes); got {array.ndim} dimension(s), {array.shape}.")
+        raise InputError(
+            f"{name} must have shape (samples, classes); got {array.ndim} dimension(s), {array.shape}."
+        )
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} must be real numbers; got dtype {array.dtype}.")
     n, c = array.shape
     if n == 0:
         raise InputError(f"{name} must have at least one row; got none.")
     if c < 2:
-        raise InputError(f"{name} must have at least 2 classes (columns); got {c}. Give a binary model two columns.")
+        raise InputError(
+            f"{name} must have at least 2 classes (columns); got {c}. Give a binary model two columns."
+        )
     if n_classes is not None and c != n_classes:
         raise InputError(f"{name} must have {n_classes} classes, as in fit; got {c}.")
     if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+        narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4  # half precision or foreign byte order
+        with np.errstate(over="ignore"):  # too large for float64: becomes infinite, and is refused as that
+            array = array.astype(np.float32 if narrow else np.float64)
     _require_finite(array, name)
     if array.min() == array.max():
         raise InputError(
@@ -131,29 +164,33 @@ def as_labels(
 ) -> IntArray:
     """Return ``value`` as class indices of shape (n,), one for each row of ``logits``.
 
-    Integers from 0 to c - 1 are taken as they are; strings only with ``classes``, the names of the logit columns
-    in order. Anything else is an error: a label that is guessed wrong makes every estimate wrong.
+    Integers from 0 to c - 1 are taken as they are; strings only with ``classes``, the names of the logit
+    columns in order. Anything else is an error: a label that is guessed wrong makes every estimate wrong.
     """
-    array = _as_array(value, name)
+    array = as_column(value, name)
     n, c = logits.shape
     if array.shape != (n,):
         raise InputError(f"{name} must have shape ({n},), one for each row of logits; got {array.shape}.")
-    if array.dtype.kind in "OUST":
+    if array.dtype.kind in "OUT":
         return _labels_from_names(array, name, classes)
     if array.dtype.kind not in "iu":
         raise InputError(
-            f"{name} must be integers from 0 to {c - 1}, the column of the true class; got dtype {array.dtype}."
+            f"{name} must be integers from 0 to {c - 1}, the column of the true class; "
+            f"got dtype {array.dtype}."
         )
     if array.min() < 0 or array.max() >= c:
         row = int(np.flatnonzero((array < 0) | (array >= c))[0])
         raise InputError(
-            f"{name} must be from 0 to {c - 1}, as the logits have {c} classes; got {array[row]} at row {row}."
+            f"{name} must be from 0 to {c - 1}, as the logits have {c} classes; "
+            f"got {array[row]} at row {row}."
         )
     return array.astype(np.int64, copy=False)
 
 
 def as_classes(value: Sequence[Any], n_classes: int) -> tuple[str, ...]:
-    """Return the names of the classes in the order of the logit columns, checked to be as many and distinct."""
+    """Return the names of the classes in the order of the logit columns: as many, and distinct."""
+    if isinstance(value, str):
+        raise InputError(f"classes must be a sequence of names; got the text {value!r}.")
     names = tuple(str(item) for item in value)
     if len(names) != n_classes:
         raise InputError(f"classes must name each of the {n_classes} logit columns; got {len(names)} names.")
@@ -169,45 +206,8 @@ def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[Floa
     return [logits[start : start + rows] for start in range(0, len(logits), rows)]
 
 
-def _as_array(value: Any, name: str) -> NDArray[Any]:
-    """Turn whatever holds the numbers into a NumPy array."""
-    if hasattr(value, "detach"):  # a torch tensor, on any device, possibly with a gradient or in bfloat16
-        tensor = value.detach().cpu()
-        value = tensor.float() if tensor.is_floating_point() and tensor.element_size() == 2 else tensor
-    elif hasattr(value, "column_names") and hasattr(value, "column"):  # an Arrow table or record batch
-        columns = [value.column(i).to_numpy(zero_copy_only=False) for i in range(value.num_columns)]
-        _refuse_probabilities(value.column_names, name)
-        value = np.column_stack(columns) if columns else np.empty((0, 0))
-    elif hasattr(value, "columns") and hasattr(value, "to_numpy"):  # a pandas or polars frame
-        _refuse_probabilities([str(column) for column in value.columns], name)
-    elif hasattr(value, "combine_chunks") or hasattr(value, "to_pylist"):  # an Arrow array
-        value = value.to_numpy(zero_copy_only=False) if hasattr(value, "type") else value
-    if hasattr(value, "to_numpy"):
-        value = value.to_numpy()
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{name} must be a regular array; got rows of different lengths.") from error
-
-
-def _refuse_probabilities(columns: Sequence[str], name: str) -> None:
-    """Refuse columns whose names say that they hold probabilities."""
-    for column in columns:
-        if is_probability_name(column):
-            raise InputError(
-                f"{name} must be logits; column {column!r} says it holds probabilities. "
-                "Store the model's outputs before softmax, or the logarithm of the probabilities."
-            )
-
-
-def is_probability_name(column: str) -> bool:
-    """Say whether a column or array name announces probabilities instead of logits."""
-    stem = column.lower().rstrip("0123456789").rstrip("_- .")
-    return stem in {"p", "prob", "probs", "proba", "probas", "probability", "probabilities", "softmax", "confidence"}
-
-
 def _require_finite(array: FloatArray, name: str) -> None:
-    """Refuse NaN and infinity, naming the first of them; block by block, so that a large array needs no copy."""
+    """Refuse NaN and infinity, naming the first; block by block, so that a large array needs no copy."""
     start = 0
     for block in row_blocks(array):
         finite = np.isfinite(block)
@@ -222,13 +222,52 @@ def _require_finite(array: FloatArray, name: str) -> None:
 
 def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | None) -> IntArray:
     """Look names of classes up in their explicit order."""
+    odd = next(((row, item) for row, item in enumerate(array) if not isinstance(item, str)), None)
+    if odd is not None:
+        raise InputError(
+            f"{name} must be integers, or names of classes, for every row; got {odd[1]!r} at row {odd[0]}. "
+            "Leave out rows without a label, or give no labels at all."
+        )
     if classes is None:
         raise InputError(
-            f"{name} must be integers; got {array[0]!r}. To use class names, give `classes`: the names of the logit "
-            "columns in their order."
+            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes`: the names "
+            "of the logit columns in their order."
         )
     index = {class_name: i for i, class_name in enumerate(classes)}
-    unknown = next((item for item in array if str(item) not in index), None)
+    unknown = next(((row, item) for row, item in enumerate(array) if item not in index), None)
     if unknown is not None:
-        raise InputError(f"{name} must be among the classes {', '.join(classes)}; got {unknown!r}.")
-    return np.fromiter((index[str(item)] for item in array), dtype=np.int64, count=len(array))
+        raise InputError(
+            f"{name} must be among the classes {brief(classes)}; got {str(unknown[1])!r} at row {unknown[0]}."
+        )
+    return np.fromiter((index[item] for item in array), dtype=np.int64, count=len(array))
+
+
+def _distinct(values: NDArray[Any], column: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct values in order, None last for missing ones, and the value number of each row."""
+    try:
+        if values.dtype.kind == "O":
+            missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
+        else:
+            missing = np.isnan(values) if values.dtype.kind in "fcmM" else np.zeros(len(values), dtype=bool)
+        known, inverse = np.unique(values[~missing], return_inverse=True)
+        frozenset(known.tolist())
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"column {column!r} must hold plain values of one type to group by it; it holds others."
+        ) from error
+    codes = np.full(len(values), len(known), dtype=np.intp)
+    codes[~missing] = inverse
+    return _python_values(known) + [None] * bool(missing.any()), codes
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a value among objects stands for none: None, NaN, NaT."""
+    return value is None or (isinstance(value, float | np.generic) and bool(value != value))  # noqa: PLR0124
+
+
+def _python_values(values: NDArray[Any]) -> list[Any]:
+    """Return values as Python's own, times too: nanoseconds as datetime where that is exact."""
+    if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
+        micro = values.astype(f"{values.dtype.kind}8[us]")
+        return list(micro.tolist() if np.array_equal(micro, values) else values)
+    return list(values.tolist())
