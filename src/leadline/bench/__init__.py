@@ -1,0 +1,1 @@
+"""The paper, reproducible: datasets, models, training recipes, experiments, tables and figures."""
