@@ -1,9 +1,9 @@
 """The mathematics of anchors, on any backend.
 
 An anchor j is a position ``a_j`` in logit space, a peak ``p_j`` and a width ``v_j``. With the cosine distance
-``d = 1 - cos(z, a_j)`` its influence on a logit vector ``z`` is ``p_j exp(-v_j^2 d^power)``: power 2 is the paper's
-Gaussian influence, power 1 its exponential one. A backend computes total influences and the gradients of the binary
-cross-entropy; nothing else in the project knows which backend runs.
+``d = 1 - cos(z, a_j)`` its influence on a logit vector ``z`` is ``p_j exp(-v_j^2 d^power)``: power 2 is the
+paper's Gaussian influence, power 1 its exponential one. A backend computes total influences and the gradients
+of the binary cross-entropy; nothing else in the project knows which backend runs.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
 """Anchors on CPUs: BLAS for the cosines, compiled loops for everything after them, tile by tile.
 
-A tile of rows times a tile of anchors fits into the second-level cache, so that the n x k matrix never exists and the
-exponentials run at the speed of the arithmetic. Threads are plain Python threads over rows (or, in training, over
-anchors): the compiled loops release the lock, and BLAS keeps to one thread per worker meanwhile, because two thread
-pools that spin against each other on the same cores cost far more than either gains.
+A tile of rows times a tile of anchors fits into the cache, so that the n x k matrix never exists and the
+exponentials run at the speed of the arithmetic. Threads are plain Python threads over rows (or, in training,
+over anchors): the compiled loops release the lock, and BLAS keeps to one thread per worker meanwhile, because
+two thread pools that spin against each other on the same cores cost far more than either gains.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,9 +16,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from leadline.kernels.base import AnchorField, Gradients, Kernel, unit_rows
+from leadline.kernels.base import AnchorField, Gradients, Kernel, decay_rates, unit_rows
+from leadline.kernels.threads import Team, scratch, slices, team
 from leadline.outputs import FloatArray
 
 Float32 = NDArray[np.float32]
@@ -31,32 +26,43 @@ Field = AnchorField[Float32]
 
 _TILE_VALUES = 1 << 18  # 1 MB of float32: half of a common second-level cache
 _TILE_ANCHORS = 4096
-_PARALLEL_FROM = 1 << 16  # pairs of row and anchor; below, handing work to threads costs more than it saves
+_WIDE_CLASSES = 64  # from here on the product is most of the work, and BLAS wants as many rows at a time
+_WIDE_ROWS = 512
+_STEP_PAIRS = 1 << 20  # pairs of row and anchor that training keeps at a time
+_PARALLEL_FROM = 1 << 16  # pairs; below, handing work to threads costs more than it saves
 
 _f4 = np.float32
 _i4 = np.int32
 _options: dict[str, Any] = {"fastmath": True, "nogil": True, "cache": True, "error_model": "numpy"}
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _float_of_bits(typing_context: Any, bits: Any) -> Any:
-    """Reinterpret an int32 as a float32."""
-    del typing_context, bits
+def _reinterpretation(source: Any, target: Any, code: ir.Type) -> Any:
+    """Return a compiled function that reads the bits of a 32-bit number as one of another type."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        del context, signature
-        return builder.bitcast(arguments[0], ir.FloatType())
+    @intrinsic
+    def reinterpret(typing_context: Any, value: Any) -> Any:
+        del typing_context, value
 
-    return types.float32(types.int32), generate
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            del context, signature
+            return builder.bitcast(arguments[0], code)
+
+        return target(source), generate
+
+    return reinterpret
+
+
+_float_of_bits = _reinterpretation(types.int32, types.float32, ir.FloatType())
+_bits_of_float = _reinterpretation(types.float32, types.int32, ir.IntType(32))
 
 
 @njit(inline="always", **_options)  # type: ignore[untyped-decorator]
 def _exp(x: Any) -> Any:
-    """Return exp(x) for x <= 0 to float32 precision, in arithmetic that compilers turn into vector instructions.
+    """Return exp(x) for x <= 0 to float32 precision, in arithmetic that compiles to vector instructions.
 
-    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a polynomial and the whole power written into the exponent
-    bits. Below -50 the value is held at 2e-22: nothing beside the unified peak of 6, and far from the denormal numbers
-    on which processors slow down a hundredfold.
+    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a polynomial and the whole power written into the
+    exponent bits. Below -50 the value is held at 2e-22: nothing beside the unified peak of 6, and far from
+    the denormal numbers on which processors slow down a hundredfold.
     """
     scaled = max(x, _f4(-50.0)) * _f4(1.44269504)
     whole = _i4(scaled - _f4(0.5))
@@ -70,7 +76,7 @@ def _exp(x: Any) -> Any:
     return series * _float_of_bits((whole + _i4(127)) << _i4(23))
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_options)  # type: ignore[untyped-decorator]
+@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_options)
 def _add_influence(cosines: Any, peaks: Any, rates: Any, power: Any, total: Any) -> None:
     """Add the influence of a tile of anchors to the total of each row; rates are -widths^2."""
     for i in range(cosines.shape[0]):
@@ -87,22 +93,30 @@ def _add_influence(cosines: Any, peaks: Any, rates: Any, power: Any, total: Any)
         total[i] += amount
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_options)  # type: ignore[untyped-decorator]
+@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_options)
 def _raise_strongest(cosines: Any, peaks: Any, rates: Any, power: Any, strongest: Any) -> None:
-    """Raise the largest single influence on each row by those of a tile of anchors."""
+    """Raise the largest single influence on each row by those of a tile of anchors.
+
+    Floats above zero have the order of their bits, and a maximum of integers compiles to vector instructions
+    where one of floats does not.
+    """
     for i in range(cosines.shape[0]):
         row = cosines[i]
-        best = _f4(strongest[i])
-        for j in range(row.shape[0]):
-            distance = max(_f4(1.0) - row[j], _f4(0.0))
-            reach = distance * distance if power == 2 else distance
-            best = max(best, abs(peaks[j]) * _exp(rates[j] * reach))
-        strongest[i] = best
+        best = _bits_of_float(_f4(strongest[i]))
+        if power == 2:
+            for j in range(row.shape[0]):
+                distance = _f4(1.0) - row[j]
+                best = max(best, _bits_of_float(abs(peaks[j]) * _exp(rates[j] * distance * distance)))
+        else:
+            for j in range(row.shape[0]):
+                distance = max(_f4(1.0) - row[j], _f4(0.0))
+                best = max(best, _bits_of_float(abs(peaks[j]) * _exp(rates[j] * distance)))
+        strongest[i] = _float_of_bits(best)
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f4[:,::1], f8[::1])", **_options)  # type: ignore[untyped-decorator]
+@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f4[:,::1], f8[::1])", **_options)
 def _decay(cosines: Any, peaks: Any, rates: Any, power: Any, decays: Any, total: Any) -> None:
-    """Store exp(-v^2 d^power) of a tile for the backward pass, and add the influence to the total of each row."""
+    """Store exp(-v^2 d^power) of a tile for the backward pass, and add its influence to each row's total."""
     for i in range(cosines.shape[0]):
         row = cosines[i]
         out = decays[i]
@@ -120,14 +134,14 @@ def _decay(cosines: Any, peaks: Any, rates: Any, power: Any, decays: Any, total:
         total[i] += amount
 
 
-@njit(  # type: ignore[untyped-decorator]
-    "void(f4[:,::1], f4[:,::1], f4[::1], i8, f4[::1], f4[::1], f4[::1])", **_options
-)
-def _pull(cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of_rate: Any, along: Any) -> None:
+@njit("void(f4[:,::1], f4[:,::1], f4[::1], i8, f4[::1], f4[::1], f4[::1])", **_options)
+def _pull(
+    cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of_rate: Any, along: Any
+) -> None:
     """Sum the gradients of a tile over its rows, and turn the decays into the weights of the rows' pull.
 
-    of_peak_j = sum_i r_i E_ij; of_rate_j = sum_i r_i E_ij d_ij^power; weights w_ij = power r_i E_ij d_ij^(power - 1);
-    along_j = sum_i w_ij cos_ij.
+    of_peak_j = sum_i r_i E_ij; of_rate_j = sum_i r_i E_ij d_ij^power; along_j = sum_i w_ij cos_ij with the
+    weights w_ij = power r_i E_ij d_ij^(power - 1).
     """
     for i in range(cosines.shape[0]):
         residual = residuals[i]
@@ -176,116 +190,87 @@ class NumbaKernel(Kernel):
         self, logits: FloatArray, field: Field, visit: Callable[..., None]
     ) -> NDArray[np.float64]:
         """Visit every tile of rows and anchors, rows in parallel."""
-        result = np.zeros(len(logits))
+        (n, c), k = logits.shape, len(field.peaks)
+        result = np.zeros(n)
+        directions, rates = unit_rows(field.anchors), decay_rates(field.widths)
         tiles = [
-            (np.ascontiguousarray(unit_rows(field.anchors[cut]).T), field.peaks[cut], -np.square(field.widths[cut]))
-            for cut in _cuts(len(field.peaks), _TILE_ANCHORS)
+            (np.ascontiguousarray(directions[cut].T), field.peaks[cut], rates[cut])
+            for cut in slices(k, _TILE_ANCHORS)
         ]
-        width = tiles[0][1].shape[0]
-        height = max(1, _TILE_VALUES // width)
+        width = min(k, _TILE_ANCHORS)
+        height = max(_TILE_VALUES // width, _WIDE_ROWS if c >= _WIDE_CLASSES else 1)
 
         def work(cut: slice) -> None:
             units = unit_rows(logits[cut])
-            buffer = _buffer(len(units) * width)
-            for directions, peaks, rates in tiles:
-                cosines = buffer[: len(units) * len(peaks)].reshape(len(units), len(peaks))
-                np.matmul(units, directions, out=cosines)
-                visit(cosines, peaks, rates, field.power, result[cut])
+            buffer = scratch(len(units) * width)
+            for columns, tile_peaks, tile_rates in tiles:
+                cosines = buffer[: len(units) * columns.shape[1]].reshape(len(units), -1)
+                np.matmul(units, columns, out=cosines)
+                visit(cosines, tile_peaks, tile_rates, field.power, result[cut])
 
-        _run(work, list(_cuts(len(logits), height)), pairs=len(logits) * len(field.peaks))
+        with team(worth_it=n * k >= _PARALLEL_FROM) as workers:
+            workers.run(work, slices(n, workers.step(n, height)))
         return result
 
     def gradients(self, units: Float32, correct: Float32, field: Field) -> Gradients[Float32]:
         """Return the loss on a batch and its gradients; anchors in parallel."""
         rows, k = len(units), len(field.peaks)
-        lengths = np.sqrt(np.einsum("ij,ij->i", field.anchors, field.anchors))
-        lengths[lengths == 0] = 1.0
-        directions = field.anchors / lengths[:, None]
-        rates = -np.square(field.widths)
-        of_peak, of_rate, along = (np.zeros(k, dtype=np.float32) for _ in range(3))
-        pull = np.empty_like(field.anchors)
-        pairs = rows * k
-        cuts = list(_cuts(k, max(1, min(-(-k // _workers()), _TILE_VALUES // rows)) if pairs >= _PARALLEL_FROM else k))
+        step = _Step(field)
+        with team(worth_it=rows * k >= _PARALLEL_FROM) as workers:
+            loss = sum(
+                step.add(units[cut], correct[cut], workers) for cut in slices(rows, max(64, _STEP_PAIRS // k))
+            )
+        return step.gradients(loss, rows)
+
+
+class _Step:
+    """The gradients of one batch, added up over blocks of its rows."""
+
+    def __init__(self, field: Field) -> None:
+        k = len(field.peaks)
+        self.field = field
+        self.lengths = np.sqrt(np.einsum("ij,ij->i", field.anchors, field.anchors))
+        self.lengths[self.lengths == 0] = 1.0
+        self.directions = field.anchors / self.lengths[:, None]
+        self.rates = decay_rates(field.widths)
+        self.of_peak, self.of_rate, self.along = (np.zeros(k, dtype=np.float32) for _ in range(3))
+        self.pull = np.zeros_like(field.anchors)
+
+    def add(self, units: Float32, correct: Float32, workers: Team) -> float:
+        """Add the gradients of a block of rows, and return the sum of its losses."""
+        rows, k, power = len(units), len(self.rates), self.field.power
+        cuts = slices(k, workers.step(k, max(1, _TILE_VALUES // rows)))
+        memory = scratch(2 * rows * k)[: 2 * rows * k].reshape(2, rows * k)
+        tiles = [memory[:, rows * cut.start : rows * cut.stop].reshape(2, rows, -1) for cut in cuts]
         totals = np.zeros((len(cuts), rows))
-        cosines = [np.empty((rows, cut.stop - cut.start), dtype=np.float32) for cut in cuts]
-        decays = [np.empty_like(tile) for tile in cosines]
 
         def forward(part: int) -> None:
-            cut = cuts[part]
-            np.matmul(units, directions[cut].T, out=cosines[part])
-            _decay(cosines[part], field.peaks[cut], rates[cut], field.power, decays[part], totals[part])
+            cut, (cosines, decays) = cuts[part], tiles[part]
+            np.matmul(units, self.directions[cut].T, out=cosines)
+            _decay(cosines, self.field.peaks[cut], self.rates[cut], power, decays, totals[part])
 
         def backward(part: int) -> None:
-            cut = cuts[part]
+            cut, (cosines, decays) = cuts[part], tiles[part]
             _pull(
-                cosines[part], decays[part], residuals, field.power, of_peak[cut], of_rate[cut], along[cut]
+                cosines, decays, residuals, power, self.of_peak[cut], self.of_rate[cut], self.along[cut]
             )  # fmt: skip
-            np.matmul(decays[part].T, units, out=pull[cut])
+            self.pull[cut] += np.matmul(decays.T, units)
 
-        parts = range(len(cuts))
-        _run(forward, parts, pairs=pairs)
+        workers.run(forward, range(len(cuts)))
         total = totals.sum(axis=0)
-        # log(1 + exp(I)) - delta I, without overflow
-        loss = float(np.mean(np.logaddexp(0.0, total) - correct * total))
         with np.errstate(over="ignore"):
-            residuals = ((1.0 / (1.0 + np.exp(-total)) - correct) / rows).astype(np.float32)
-        _run(backward, parts, pairs=pairs)
-        pull -= along[:, None] * directions
-        pull *= (field.peaks * np.square(field.widths) / lengths)[:, None]
+            residuals = (1.0 / (1.0 + np.exp(-total)) - correct).astype(np.float32)
+        workers.run(backward, range(len(cuts)))
+        return float(np.sum(np.logaddexp(0.0, total) - correct * total))  # log(1 + exp(I)) - delta I
+
+    def gradients(self, loss: float, rows: int) -> Gradients[Float32]:
+        """Turn the sums over all rows into the gradients of the mean."""
+        peaks, widths = self.field.peaks, self.field.widths
+        self.pull -= self.along[:, None] * self.directions
+        self.pull *= (-self.rates * peaks / (self.lengths * rows))[:, None]
         return Gradients(
-            loss=loss, anchors=pull, peaks=of_peak, widths=-2.0 * field.widths * field.peaks * of_rate
+            loss=loss / rows,
+            anchors=self.pull,
+            peaks=self.of_peak / np.float32(rows),
+            widths=self.of_rate * peaks * widths * np.float32(-2.0 / rows),
         )
-
-
-@lru_cache(maxsize=1)
-def _workers() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_workers(), thread_name_prefix="leadline")
-
-
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork: the child makes its own
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-_blas_lock = threading.Lock()
-_scratch = threading.local()
-
-
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to the calling thread; the lock keeps two callers from restoring each other's setting."""
-    with _blas_lock, _threadpools().limit(limits=1, user_api="blas"):
-        yield
-
-
-def _run(work: Callable[[Any], None], parts: Sequence[Any], *, pairs: int) -> None:
-    """Do all parts, in threads where it pays."""
-    if pairs < _PARALLEL_FROM or len(parts) == 1 or _workers() == 1:
-        for part in parts:
-            work(part)
-        return
-    with _one_blas_thread():
-        list(_pool().map(work, parts))
-
-
-def _buffer(size: int) -> Float32:
-    """Return this thread's scratch memory, at least ``size`` long."""
-    buffer: Float32 | None = getattr(_scratch, "buffer", None)
-    if buffer is None or len(buffer) < size:
-        buffer = _scratch.buffer = np.empty(size, dtype=np.float32)
-    return buffer
-
-
-def _cuts(size: int, step: int) -> Iterator[slice]:
-    """Cut a range into slices of at most ``step``."""
-    for start in range(0, size, step):
-        yield slice(start, min(size, start + step))
