@@ -1,0 +1,107 @@
+"""The command ``leadline``: parses, calls, renders; no arithmetic.
+
+A command is a function with typed options, registered in :data:`COMMANDS` by one line; a group of commands is
+a ``typer.Typer``. Wrong input ends with one line on standard error and exit code 2.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from leadline.cli.comparison import compare, methods
+from leadline.cli.demonstration import demo
+from leadline.cli.estimation import estimate, fit
+from leadline.cli.terminal import show_error, write
+from leadline.errors import InputError
+from leadline.version import __version__
+
+EXIT_WRONG_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
+    "demo": demo,
+    "fit": fit,
+    "estimate": estimate,
+    "compare": compare,
+    "methods": methods,
+}
+
+
+def _print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        write(f"leadline {__version__}\n")
+        raise typer.Exit
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """How accurate is a classifier on data that nobody has labelled?
+
+    First `fit` an estimator on labelled outputs of the classifier, then `estimate` its accuracy on unlabelled
+    ones. `leadline demo` shows all of it on an example.
+    """
+    del version
+    if context.invoked_subcommand is None:
+        write(context.get_help() + "\n")
+
+
+def build_app() -> typer.Typer:
+    """Return the command line application with every command of :data:`COMMANDS`."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+    app.callback(invoke_without_command=True)(_root)
+    for name, command in COMMANDS.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        What follows ``leadline`` on the command line; None for that of this process.
+
+    Returns
+    -------
+    int
+        0 good, 1 an estimate below ``--min-accuracy``, 2 wrong input, 130 interrupted.
+    """
+    command = get_command(build_app())
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
+    except (InputError, OSError, MemoryError) as error:
+        show_error(_describe(error))
+        return EXIT_WRONG_INPUT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        # Typer's usage errors have no public base class that all its versions share, but all can say this.
+        if not hasattr(error, "format_message"):
+            raise
+        show_error(error.format_message())
+        return EXIT_WRONG_INPUT
+    return code if isinstance(code, int) else 0
+
+
+def _describe(error: Exception) -> str:
+    """Return what went wrong, in one line for people."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror + (f": {error.filename}" if error.filename else "")
+    if isinstance(error, MemoryError):
+        return f"not enough memory for this input{f' ({error})' if str(error) else ''}."
+    return str(error)

@@ -1,0 +1,236 @@
+"""``leadline fit`` and ``leadline estimate``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leadline.cli.options import (
+    ClassesOption,
+    ForceOption,
+    FormatOption,
+    LevelOption,
+    QuietOption,
+    SourceArgument,
+    TargetsArgument,
+    find_targets,
+    parse_method_options,
+    require_file,
+    split,
+    without_folder,
+)
+from leadline.cli.terminal import progress, show, tell, warn
+from leadline.errors import InputError
+from leadline.outputs import Outputs
+from leadline.render import Cell, Document, Table, interval, percent, points, printable
+
+if TYPE_CHECKING:
+    from leadline.estimators import Estimator
+
+DEFAULT_METHOD = "alsa-g"
+EXIT_BELOW = 1
+#: The group of rows without a value in the column; null is the group of all rows.
+MISSING = "(missing)"
+
+
+def fit(
+    source: SourceArgument,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="How to estimate; `leadline methods` lists them.")
+    ] = DEFAULT_METHOD,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="KEY=VALUE", help="An option of the method; may be given several times."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Seed of methods with something random; others ignore it."),
+    ] = None,
+    classes: ClassesOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Fit an estimator on labelled outputs and write it to a file.
+
+    Example: `leadline fit validation.npz -o model.leadline`
+    """
+    from leadline.estimators import make
+    from leadline.files import read_outputs
+
+    options = parse_method_options(method, option or [])
+    if seed is not None and "seed" in options:
+        raise InputError("the seed must be given once: by --seed or by --option seed=...")
+    if seed is not None and "seed" in make(method).get_params():
+        options["seed"] = seed
+    estimator = make(method, **options)
+    path = require_file(source)
+    _require_new(Path(output), path, force=force)
+    with progress(f"fit {method}", quiet=quiet):
+        outputs = read_outputs(path, classes=split(classes, "--classes"))
+        if outputs.labels is None:
+            raise InputError(f"{source} must have labels to fit on; got logits only.")
+        estimator.fit(outputs.logits, outputs.labels)
+        estimator.save(output, force=force)
+    show(_fit_document(estimator, output, source), format)
+    tell(f"Next: leadline estimate {output} TARGET...", quiet=quiet)
+
+
+def estimate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
+    targets: TargetsArgument,
+    *,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="COLUMN", help="Estimate each segment too: one per value of this column."
+        ),
+    ] = None,
+    min_accuracy: Annotated[
+        float | None,
+        typer.Option(
+            "--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."
+        ),
+    ] = None,
+    level: LevelOption = 0.9,
+    classes: ClassesOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Estimate the accuracy on unlabelled outputs of the same classifier.
+
+    Where a target has labels, the true accuracy and the error are shown beside the estimate, which never uses
+    them.
+
+    Example: `leadline estimate model.leadline monday.npz tuesday.npz --min-accuracy 0.85`
+    """
+    from leadline.estimators import load
+    from leadline.files import read_outputs
+
+    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
+        raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
+    if not 0.0 < level < 1.0:
+        raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
+    paths = find_targets(targets)
+    estimator = load(model)
+    names = split(classes, "--classes")
+    rows: list[dict[str, Any]] = []
+    with progress("estimate", quiet=quiet) as advance:
+        for done, (name, path) in enumerate(paths.items()):
+            advance(done, len(paths), f"estimate {name}")
+            outputs = read_outputs(path, classes=names)
+            rows.extend(_rows(estimator, name, outputs, by=by, level=level))
+    show(_estimate_document(rows, by=by, level=level, min_accuracy=min_accuracy), format)
+    below = [row for row in rows if min_accuracy is not None and row["accuracy"] < min_accuracy]
+    if below:
+        worst = min(below, key=lambda row: row["accuracy"])
+        warn(
+            f"{len(below)} of {len(rows)} estimates below --min-accuracy {min_accuracy:g}; "
+            f"lowest {worst['accuracy']:.4f}, {_describe(worst, by)}.",
+            quiet=quiet,
+        )
+        raise typer.Exit(EXIT_BELOW)
+
+
+def _require_new(output: Path, source: Path, *, force: bool) -> None:
+    """Refuse to write over something, before the work rather than after it."""
+    if output.exists() and not force:
+        raise InputError(f"file {output} exists; use --force to overwrite it.")
+    if output.exists() and output.samefile(source):
+        raise InputError(f"the model must not replace its own source, {source}.")
+    if not output.parent.is_dir():
+        raise InputError(f"folder {output.parent} does not exist; make it first.")
+
+
+def _fit_document(estimator: Estimator, output: str, source: str) -> Document:
+    """Return what was fitted and where it is."""
+    row = {
+        "model": output,
+        "method": estimator.method,
+        "source": source,
+        "source_accuracy": estimator.source_accuracy_,
+        "n_samples": estimator.n_source_,
+        "n_classes": estimator.n_classes_,
+    }
+    cells = [
+        output, estimator.method, percent(estimator.source_accuracy_), f"{estimator.n_source_:,}",
+        str(estimator.n_classes_),
+    ]  # fmt: skip
+    table = Table(["model", "method", "source accuracy", "samples", "classes"], [cells], left=(0, 1))
+    return Document(data=row | {"options": estimator.get_params()}, records=[row], tables=[table])
+
+
+def _rows(
+    estimator: Estimator, name: str, outputs: Outputs, *, by: str | None, level: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the estimate on a whole target, then on each of its segments."""
+    selections: list[tuple[Any, Any]] = [(None, slice(None))]
+    try:
+        if by is not None:
+            segments = outputs.groups(by)
+            selections.extend((MISSING if group is None else group, segments[group]) for group in segments)
+        for group, chosen in selections:
+            result = estimator.estimate(outputs.logits[chosen], confidence_level=level)
+            truth = None
+            if outputs.labels is not None:
+                truth = Outputs(outputs.logits[chosen], outputs.labels[chosen]).accuracy
+            yield {
+                "target": name,
+                "group": group,
+                **result.to_dict(),
+                "truth": truth,
+                "error": None if truth is None else result.accuracy - truth,
+            }
+    except InputError as error:
+        raise InputError(f"target {name}: {error}") from error
+
+
+def _estimate_document(
+    rows: list[dict[str, Any]], *, by: str | None, level: float, min_accuracy: float | None
+) -> Document:
+    """Return estimates as data and as a table; columns that would be empty stay out of the table."""
+    from leadline.estimators import METHODS
+
+    labelled = any(row["truth"] is not None for row in rows)
+    title, shown = without_folder(row["target"] for row in rows)
+    header = ["target", *([by] if by else []), "estimated accuracy", f"{level:.0%} interval", "samples"]
+    header += ["true", "error"] if labelled else []
+    table_rows: list[list[Cell | str]] = []
+    for row in rows:
+        bad = min_accuracy is not None and row["accuracy"] < min_accuracy
+        cells: list[Cell | str] = [shown[row["target"]]]
+        if by:
+            cells.append("(all)" if row["group"] is None else str(row["group"]))
+        cells.append(Cell(percent(row["accuracy"]), bar=row["accuracy"], style="red" if bad else ""))
+        cells += [interval(row["interval"]), f"{row['n_samples']:,}"]
+        if labelled:
+            cells += [percent(row["truth"]), points(row["error"])]
+        table_rows.append(cells)
+    method = rows[0]["method"]
+    notes = [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
+    notes.append(f"{method} assumes: {METHODS[method].assumption}.")
+    flat = [{key: row[key] for key in row if key not in ("by_class", "diagnostics")} for row in rows]
+    return Document(
+        data=rows,
+        records=flat,
+        notes=notes,
+        tables=[Table(header, table_rows, title=title, left=(0, 1) if by else (0,))],
+    )
+
+
+def _distinct(rows: list[dict[str, Any]], key: str) -> list[str]:
+    """Return the different values of a diagnostic, in their order."""
+    return list(dict.fromkeys(row["diagnostics"][key] for row in rows if key in row["diagnostics"]))
+
+
+def _describe(row: dict[str, Any], by: str | None) -> str:
+    """Return which estimate a row is."""
+    group = "" if row["group"] is None else f", {by} {row['group']}"
+    return printable(f"{row['target']}{group}")

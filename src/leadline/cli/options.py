@@ -1,0 +1,192 @@
+"""Options that several commands share, defined once, and how their text becomes values."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from leadline.errors import InputError
+from leadline.render import RENDERERS
+
+
+def _check_format(value: str) -> str:
+    if value not in RENDERERS:
+        raise typer.BadParameter(f"must be one of {', '.join(RENDERERS)}; got {value!r}.")
+    return value
+
+
+FormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="|".join(RENDERERS), callback=_check_format,
+        help="How to print the result: a table for people, or data for programs.",
+    ),
+]  # fmt: skip
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results and errors.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+ClassesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--classes", metavar="A,B,...",
+        help="The names of the logit columns in their order, for files whose labels are names.",
+    ),
+]  # fmt: skip
+LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="Labelled outputs: an .npz, .npy, .safetensors, .csv, .parquet or .arrow file."
+    ),
+]
+TargetsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as 'week_*.npz'."),
+]
+
+
+def split(text: str | None, what: str) -> list[str] | None:
+    """Return the parts of a comma-separated option; None stays None."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{what} must be names separated by commas; got {text!r}.")
+    return parts
+
+
+def split_integers(text: str, what: str) -> list[int]:
+    """Return the integers of a comma-separated option."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"{what} must be integers separated by commas; got {text!r}.") from error
+
+
+def find_targets(patterns: Sequence[str]) -> dict[str, Path]:
+    """Return the files that are meant, by name: the path as given without its ending, if that is unique.
+
+    A pattern that the shell did not expand is expanded here; a file that was given twice counts once.
+    """
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        if Path(pattern).exists() or not has_magic(pattern):
+            matches = [pattern]
+        else:
+            matches = sorted(glob(pattern, recursive=True))
+            if not matches:
+                raise InputError(f"no file matches {pattern!r}.")
+        found |= dict.fromkeys(matches)
+    for path in found:
+        require_file(path)
+    stems = [str(Path(path).with_suffix("")) for path in found]
+    return {
+        (stem if stems.count(stem) == 1 else path): Path(path)
+        for stem, path in zip(stems, found, strict=True)
+    }
+
+
+def without_folder(names: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """Return the folder that all targets share, as a title for their table, and their names without it.
+
+    Data keeps the whole names; a table for people has better uses for its width.
+    """
+    distinct = list(dict.fromkeys(names))
+    folders = {str(Path(name).parent) for name in distinct}
+    if len(folders) > 1 or folders == {"."}:
+        return "", {name: name for name in distinct}
+    return f"in {folders.pop()}", {name: Path(name).name for name in distinct}
+
+
+def require_file(path: str) -> Path:
+    """Return the path of a file that exists; checked before any work, or a misspelt name costs time."""
+    if not Path(path).exists():
+        raise InputError(f"file {path} does not exist.")
+    if Path(path).is_dir():
+        raise InputError(f"{path} is a folder; give the files in it, such as {str(Path(path) / '*.npz')!r}.")
+    return Path(path)
+
+
+def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Return ``key=value`` pairs as the options of a method, each in the type that its signature states."""
+    from leadline.estimators import METHODS, make
+
+    known = make(method).get_params()  # an unknown method is an error with the list of methods
+    hints = get_type_hints(METHODS[method].cls.__init__)
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise InputError(f"--option must be key=value; got {pair!r}.")
+        if key not in known:
+            raise InputError(f"method {method} has no option {key!r}; it has {', '.join(known)}.")
+        if key in options:
+            raise InputError(f"--option {key} must be given once; got it again as {text!r}.")
+        try:
+            options[key] = _convert(text, hints[key])
+        except ValueError as error:
+            raise InputError(f"option {key} must be {_describe(hints[key])}; got {text!r}.") from error
+    return options
+
+
+def _convert(text: str, hint: Any) -> Any:
+    """Return text as a value of the type hinted at, or raise ValueError."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in _PARSERS:
+        return _PARSERS[hint](text)
+    if origin in (Union, types.UnionType):
+        return _first_that_fits(text, arguments)
+    if origin is Literal:
+        return _lookup({str(value): value for value in arguments}, text)
+    if isinstance(origin, type) and issubclass(origin, Collection) and not issubclass(origin, Mapping):
+        return [_convert(part, arguments[0]) for part in text.split(",") if part]
+    raise ValueError(text)
+
+
+def _first_that_fits(text: str, hints: Sequence[Any]) -> Any:
+    """Return text in the first type that takes it; None before the others, as text takes everything."""
+    for hint in sorted(hints, key=lambda hint: hint is not types.NoneType):
+        try:
+            return _convert(text, hint)
+        except ValueError:
+            continue
+    raise ValueError(text)
+
+
+def _lookup(values: Mapping[str, Any], text: str) -> Any:
+    """Return the value that a word stands for."""
+    if text not in values:
+        raise ValueError(text)
+    return values[text]
+
+
+def _finite(text: str) -> float:
+    """Return a number that is neither infinite nor NaN."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+_PARSERS: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    float: _finite,
+    str: str,
+    bool: lambda text: _lookup({"true": True, "false": False}, text.lower()),
+    types.NoneType: lambda text: _lookup({"none": None}, text.lower()),
+}
+
+
+def _describe(hint: Any) -> str:
+    """Return what a type hint asks for, in words."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_describe(argument) for argument in arguments)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, arguments))
+    words = {int: "an integer", float: "a number", bool: "true or false", str: "text", types.NoneType: "none"}
+    return words.get(hint, "names separated by commas")

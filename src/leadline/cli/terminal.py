@@ -1,0 +1,92 @@
+"""Standard output for results, standard error for everything else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from leadline.render import Document, printable, render
+
+
+def show(document: Document, format: str) -> None:
+    """Print a result to standard output in the format asked for."""
+    write(render(document, format, Console(file=sys.stdout)))
+
+
+def write(text: str) -> None:
+    """Write to standard output.
+
+    A reader that has seen enough and closed the pipe is no error, and must not change the exit code, which
+    says whether the estimate is good enough.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding
+        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        sys.stdout.flush()
+
+
+def show_error(message: str) -> None:
+    """Print the one line that says what is wrong."""
+    _to_stderr(f"leadline: error: {message}")
+
+
+def warn(message: str, *, quiet: bool) -> None:
+    """Print a line that matters in logs too, unless ``--quiet``."""
+    if not quiet:
+        _to_stderr(f"leadline: {message}")
+
+
+def tell(message: str, *, quiet: bool) -> None:
+    """Print a line for somebody who is watching: nothing with ``--quiet`` or away from a terminal."""
+    if _watched(quiet):
+        _to_stderr(message)
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar on standard error and give the function that advances it: (done, total, what).
+
+    Nothing is shown with ``--quiet`` or when standard error is not a terminal.
+    """
+    if not _watched(quiet):
+        yield lambda *_: None
+        return
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(printable(what), total=None)
+
+        def advance(done: int, total: int, what: str) -> None:
+            bars.update(task, completed=done, total=total, description=printable(what))
+
+        yield advance
+
+
+def _watched(quiet: bool) -> bool:
+    """Say whether a person sees standard error and wants to."""
+    return not quiet and sys.stderr.isatty()
+
+
+def _to_stderr(line: str) -> None:
+    """Print one line, whatever breaks the message of another package has."""
+    sys.stderr.write(printable(" ".join(line.split())) + "\n")

@@ -1,0 +1,307 @@
+"""Results as text: tables for people, JSON, CSV and Markdown for programs and pages.
+
+A command builds one :class:`Document`; the table :data:`RENDERERS` turns it into any format. A new format is
+one function and one line there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from leadline.errors import InputError
+
+BAR_WIDTH = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table for people.
+
+    Attributes
+    ----------
+    text
+        What it says.
+    bar
+        Length of a bar beside the text, from 0 to 1; None for no bar.
+    style
+        A Rich style, used on terminals only.
+    """
+
+    text: str
+    bar: float | None = None
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people.
+
+    Attributes
+    ----------
+    header
+        The titles of the columns.
+    rows
+        As many cells each as the header has titles; a plain string is a cell without bar or style.
+    title
+        What the table shows.
+    left
+        Positions of the columns of words, set flush left; numbers stand flush right.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    title: str = ""
+    left: Sequence[int] = (0,)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result in every form: the same facts for people and for programs.
+
+    Attributes
+    ----------
+    data
+        What JSON holds.
+    records
+        Flat rows for CSV: plain values, or pairs such as an interval.
+    tables
+        Tables for people.
+    notes
+        Sentences below them.
+    commands
+        Commands to try next, to be copied.
+    """
+
+    data: Any
+    records: Sequence[Mapping[str, Any]]
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()
+    commands: Sequence[str] = ()
+
+
+def percent(value: float | None) -> str:
+    """Return a fraction as a percentage, and nothing for None.
+
+    Examples
+    --------
+    >>> percent(0.8312), percent(None)
+    ('83.1 %', '')
+    """
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def points(value: float | None) -> str:
+    """Return a difference of fractions in percentage points with its sign, and nothing for None."""
+    return "" if value is None else f"{100 * value:+.1f}"
+
+
+def interval(ends: Sequence[float]) -> str:
+    """Return an interval of fractions as percentages.
+
+    Examples
+    --------
+    >>> interval((0.81, 0.855))
+    '81.0 to 85.5 %'
+    """
+    low, high = ends
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def printable(text: object) -> str:
+    """Return text on one line with unprintable characters escaped: file names may hold anything.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[31m\\nb")
+    'a\\\\x1b[31m\\\\nb'
+    """
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in str(text)
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: NumPy becomes plain, NaN and infinity become null, the rest text.
+
+    Examples
+    --------
+    >>> plain({"a": np.float32(0.5), "b": float("nan"), "c": (1, None)})
+    {'a': 0.5, 'b': None, 'c': [1, None]}
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)
+
+
+def render(document: Document, name: str, console: Console) -> str:
+    """Return a document as text.
+
+    Parameters
+    ----------
+    document
+        What to show.
+    name
+        One of ``RENDERERS``.
+    console
+        Where it will be shown: its width, colours and encoding matter to tables.
+    """
+    if name not in RENDERERS:
+        raise InputError(f"format must be one of {', '.join(RENDERERS)}; got {name!r}.")
+    return RENDERERS[name](document, console)
+
+
+def _table(document: Document, console: Console) -> str:
+    """Tables with bars, as wide as the terminal allows."""
+    with console.capture() as captured:
+        for table in document.tables:
+            if table.title:
+                console.print(Text(printable(table.title), style="bold"))
+            console.print(_rich_table(table, console))
+            console.print()
+        for note in document.notes:
+            console.print(Text(printable(note), style="dim"))
+        if document.commands:
+            console.print("\nBy hand:")
+        for command in document.commands:
+            # A command that is broken into two lines cannot be copied.
+            console.print(Text("  " + printable(command)), soft_wrap=True)
+    return "".join(line.rstrip() + "\n" for line in captured.get().splitlines())
+
+
+def _rich_table(table: Table, console: Console) -> RichTable:
+    """Lay a table out, giving the bars the room that the text leaves: they are the first to give way."""
+    rows = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in table.rows]
+    columns = range(len(table.header))
+    widths = [max((cell_len(printable(row[i].text)) for row in rows), default=0) for i in columns]
+    barred = [i for i in columns if any(row[i].bar is not None for row in rows)]
+    header, free = list(table.header), 0
+    for broken in (False, True):  # titles of several words are broken into lines only where they must
+        header = [title.replace(" ", "\n") if broken else title for title in table.header]
+        titles = [max(map(cell_len, title.split("\n"))) for title in header]
+        free = console.width - sum(widths[i] if i in barred else max(widths[i], titles[i]) for i in columns)
+        if free >= len(columns):
+            break
+    gap = 2 if free - 2 * len(columns) >= (BAR_WIDTH + 1) * len(barred) else 1
+    room = (free - gap * len(columns)) // len(barred) - 1 if barred else 0
+    length = max(0, min(BAR_WIDTH, room))
+    unicode = console.encoding.lower().startswith("utf")
+    # The box puts one space between columns.
+    laid_out = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    for i, title in enumerate(header):
+        words = i in table.left
+        side: Literal["left", "right"] = "left" if words or i in barred else "right"
+        laid_out.add_column(Text(title), justify=side, no_wrap=not words, overflow="fold")
+    for row in rows:
+        laid_out.add_row(
+            *(_rich_cell(row[i], widths[i] if i in barred else 0, length, unicode) for i in columns)
+        )
+    return laid_out
+
+
+def _rich_cell(cell: Cell, width: int, length: int, unicode: bool) -> Text:
+    """Return the text of a cell, flush right in its width, and its bar."""
+    text = Text(printable(cell.text).rjust(width), style=cell.style)
+    if cell.bar is not None and length > 0:
+        text.append(" " + bar(cell.bar, length, unicode=unicode), style=cell.style or "cyan")
+    return text
+
+
+def bar(share: float, width: int, *, unicode: bool = True) -> str:
+    """Return a bar of blocks of which a share is filled, padded to its full width.
+
+    Examples
+    --------
+    >>> bar(0.5, 4, unicode=False)
+    '##  '
+    """
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    full, rest = divmod(eighths, 8)
+    if not unicode:
+        return ("#" * (full + (rest >= 4))).ljust(width)
+    return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+def _json(document: Document, console: Console) -> str:
+    """JSON, in ASCII so that any terminal and pipe takes it."""
+    del console
+    return json.dumps(plain(document.data), indent=2, allow_nan=False) + "\n"
+
+
+def _csv(document: Document, console: Console) -> str:
+    """CSV with a header; a pair such as an interval becomes two columns, ``_low`` and ``_high``."""
+    del console
+    records = [_flat(record) for record in document.records]
+    names = list(dict.fromkeys(name for record in records for name in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without pairs: the ends of an interval become two fields."""
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, list | tuple):
+            flat[f"{name}_low"], flat[f"{name}_high"] = (plain(end) for end in value)
+        else:
+            flat[name] = plain(value)
+    return flat
+
+
+def _markdown(document: Document, console: Console) -> str:
+    """Markdown tables of what people see in a terminal, without the bars."""
+    del console
+    blocks = []
+    for table in document.tables:
+        if table.title:
+            blocks.append(f"**{_escaped(table.title)}**")
+        rule = (":--" if position in table.left else "--:" for position in range(len(table.header)))
+        rows = ((cell.text if isinstance(cell, Cell) else cell for cell in row) for row in table.rows)
+        blocks.append("\n".join([_line(table.header), "|" + "|".join(rule) + "|", *map(_line, rows)]))
+    blocks.extend(_escaped(note) for note in document.notes)
+    if document.commands:
+        blocks.append("\n".join(["```sh", *map(printable, document.commands), "```"]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _line(cells: Any) -> str:
+    """Return one line of a Markdown table."""
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Return text with the characters escaped that Markdown would read as markup."""
+    return re.sub(r"([|*_`<>\[\]\\])", r"\\\1", printable(text))
+
+
+#: How each ``--format`` is written.
+RENDERERS: dict[str, Callable[[Document, Console], str]] = {
+    "table": _table,
+    "json": _json,
+    "csv": _csv,
+    "md": _markdown,
+}
