@@ -39,7 +39,7 @@ def read_outputs(path: str | os.PathLike[str], *, classes: Sequence[str] | None 
     ----------
     path
         A file with one of the suffixes of :data:`FORMATS`.
-        ``.npz``, ``.safetensors``: an array ``logits`` of shape (n, c), perhaps ``labels`` of shape (n,), perhaps
+        ``.npz``, ``.safetensors``: an array ``logits`` of shape (n, c), perhaps ``labels`` of shape (n,) and
         ``classes``; other arrays of shape (n,) become metadata.
         ``.npy``: the logits alone.
         ``.csv``, ``.parquet``, ``.arrow``, ``.feather``: a list column ``logits`` or columns ``logit_0``,
@@ -63,9 +63,7 @@ def read_outputs(path: str | os.PathLike[str], *, classes: Sequence[str] | None 
         _require_file(path)
         contents = _format_of(path).read(path)
         names = _choose_classes(contents, classes)
-        return Outputs(
-            contents.logits, contents.labels, contents.metadata, None if names is None else tuple(names)
-        )
+        return Outputs(contents.logits, contents.labels, contents.metadata, names)
 
 
 def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -77,7 +75,8 @@ def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool
         What to write.
     path
         The file, in the format of its suffix (see :data:`FORMATS`). ``.npy`` takes logits alone; ``.csv`` has
-        no place for the names of the classes, so give them again when reading.
+        no place for the names of the classes, so give them again when reading, and no types, so that text that
+        looks like numbers comes back as numbers.
     force
         Overwrite a file that exists.
 
@@ -124,9 +123,10 @@ def _one_clear_error(path: Path, done: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
-    except OSError as error:
-        raise InputError(f"{place}: cannot be {done} ({one_line(error.strerror or error)}).") from error
     except Exception as error:  # five libraries parse what may be anything, and each fails in its own way
+        refusal = error.strerror if isinstance(error, OSError) else None  # of the system, not of a parser
+        if refusal:
+            raise InputError(f"{place}: cannot be {done} ({refusal}).") from error
         reason = one_line(error) or type(error).__name__
         remedy = " Check that it is complete and of the kind that its suffix says." if done == "read" else ""
         raise InputError(

@@ -7,7 +7,7 @@ file (:mod:`leadline.files`), so that the rules for good input stand in one plac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Outputs:
     """A classifier's outputs on a set of samples.
 
@@ -53,28 +53,35 @@ class Outputs:
     """
 
     logits: FloatArray
-    labels: IntArray | None = None
-    metadata: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    classes: tuple[str, ...] | None = None
+    labels: IntArray | None
+    metadata: Mapping[str, NDArray[Any]]
+    classes: tuple[str, ...] | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        logits: Any,
+        labels: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
         """Validate, and keep arrays of one kind only."""
-        logits = as_logits(self.logits)
-        classes = None if self.classes is None else as_classes(self.classes, logits.shape[1])
-        labels = None if self.labels is None else as_labels(self.labels, logits, classes=classes)
-        metadata = {
-            name: as_column(column, f"metadata column {name!r}") for name, column in self.metadata.items()
+        logits = as_logits(logits)
+        names = None if classes is None else as_classes(classes, logits.shape[1])
+        columns = {
+            name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()
         }
-        for name, column in metadata.items():
+        for name, column in columns.items():
             if column.shape != (len(logits),):
                 raise InputError(
                     f"metadata column {name!r} must have one value for each of the {len(logits)} rows; "
                     f"got shape {column.shape}."
                 )
-        for attribute, value in (
-            ("logits", logits), ("labels", labels), ("metadata", metadata), ("classes", classes),
-        ):  # fmt: skip
-            object.__setattr__(self, attribute, value)
+        object.__setattr__(self, "logits", logits)
+        object.__setattr__(
+            self, "labels", None if labels is None else as_labels(labels, logits, classes=names)
+        )
+        object.__setattr__(self, "metadata", columns)
+        object.__setattr__(self, "classes", names)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -118,8 +125,8 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None)
     """Return ``value`` as a finite floating-point array of shape (n, c), without copying where possible.
 
     NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken. Of a
-    frame or table, the list column ``logits`` or the columns ``logit_0``, ``logit_1``, ... in numeric order are
-    the logits; if no column has such a name, all columns are, in the order given.
+    frame or table, the list column ``logits`` or the columns ``logit_0``, ``logit_1``, ... in numeric order
+    are the logits; if no column has such a name, all columns are, in the order given.
 
     Parameters
     ----------
@@ -171,6 +178,8 @@ def as_labels(
     n, c = logits.shape
     if array.shape != (n,):
         raise InputError(f"{name} must have shape ({n},), one for each row of logits; got {array.shape}.")
+    if array.dtype.kind == "O" and all(map(_is_integer, array)):
+        array = np.array(array.tolist())
     if array.dtype.kind in "OUT":
         return _labels_from_names(array, name, classes)
     if array.dtype.kind not in "iu":
@@ -222,10 +231,11 @@ def _require_finite(array: FloatArray, name: str) -> None:
 
 def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | None) -> IntArray:
     """Look names of classes up in their explicit order."""
-    odd = next(((row, item) for row, item in enumerate(array) if not isinstance(item, str)), None)
-    if odd is not None:
+    strange = [row for row, item in enumerate(array) if not isinstance(item, str)]
+    if strange:
+        row = next((row for row in strange if not _is_integer(array[row])), strange[0])
         raise InputError(
-            f"{name} must be integers, or names of classes, for every row; got {odd[1]!r} at row {odd[0]}. "
+            f"{name} must be all integers or all names of classes; got {array[row]!r} at row {row}. "
             "Leave out rows without a label, or give no labels at all."
         )
     if classes is None:
@@ -258,6 +268,11 @@ def _distinct(values: NDArray[Any], column: str) -> tuple[list[Any], NDArray[np.
     codes = np.full(len(values), len(known), dtype=np.intp)
     codes[~missing] = inverse
     return _python_values(known) + [None] * bool(missing.any()), codes
+
+
+def _is_integer(value: Any) -> bool:
+    """Say whether an object is an integer; True and False are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_missing(value: Any) -> bool:
