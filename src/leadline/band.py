@@ -32,8 +32,8 @@ def band_width(logits: Any, confidence: float = 0.999) -> float:
     Notes
     -----
     ``2 z std(l)`` with the projections ``l_i = sum_k z_ik / sqrt(c)`` and the two-sided normal quantile ``z``
-    of ``confidence``, as in the proof of Proposition 1: the width of an interval around the mean that holds that
-    share of normally distributed projections. :func:`band_width_bound` bounds it at initialisation.
+    of ``confidence``, as in the proof of Proposition 1: the width of an interval around the mean that holds
+    that share of normally distributed projections. :func:`band_width_bound` bounds it at initialisation.
 
     Examples
     --------

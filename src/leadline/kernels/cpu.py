@@ -60,18 +60,18 @@ _bits_of_float = _reinterpretation(types.float32, types.int32, ir.IntType(32))
 def _exp(x: Any) -> Any:
     """Return exp(x) for x <= 0 to float32 precision, in arithmetic that compiles to vector instructions.
 
-    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a polynomial and the whole power written into the
-    exponent bits. Below -50 the value is held at 2e-22: nothing beside the unified peak of 6, and far from
-    the denormal numbers on which processors slow down a hundredfold.
+    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a minimax polynomial and the whole power written into
+    the exponent bits. Below -50 the value is held at 2e-22: nothing beside the unified peak of 6, and far
+    from the denormal numbers on which processors slow down a hundredfold.
     """
     scaled = max(x, _f4(-50.0)) * _f4(1.44269504)
     whole = _i4(scaled - _f4(0.5))
     part = scaled - _f4(whole)
-    series = _f4(1.33335581e-3)
-    series = series * part + _f4(9.61812911e-3)
-    series = series * part + _f4(5.55041087e-2)
-    series = series * part + _f4(2.40226507e-1)
-    series = series * part + _f4(6.93147182e-1)
+    series = _f4(1.3276472e-3)
+    series = series * part + _f4(9.675542e-3)
+    series = series * part + _f4(5.550713e-2)
+    series = series * part + _f4(2.402212e-1)
+    series = series * part + _f4(6.9314694e-1)
     series = series * part + _f4(1.0)
     return series * _float_of_bits((whole + _i4(127)) << _i4(23))
 
