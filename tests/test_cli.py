@@ -521,14 +521,14 @@ def test_methods_lists_all_with_their_options(run: Run) -> None:
     assert [row["method"] for row in data] == list(leadline.METHODS)
     assert data[0]["options"]["seed"] == 0
     for format in ("table", "csv", "md"):
-        out = run("methods", "--format", format).out
+        out = run("methods", "--format", format, "--quiet").out
         assert all(name in out for name in leadline.METHODS)
 
 
 # -------------------------------------------------------------------------------------------------- rendering
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_tables_fit_their_terminal(width: int) -> None:
-    cells = [Cell("97.5 %", bar=0.975), "97.0 to 98.0 %", "1,000"]
+    cells: list[Cell | str] = [Cell("97.5 %", bar=0.975), "97.0 to 98.0 %", "1,000"]
     table = Table(
         ["target", "estimated accuracy", "interval", "samples"], [["a" * 30, *cells], ["b", *cells]]
     )

@@ -55,7 +55,7 @@ def test_lazy_table_names_nothing_private() -> None:
 
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'leadline' has no attribute 'accuracy'"):
-        _ = leadline.accuracy  # type: ignore[attr-defined]
+        _ = leadline.accuracy
 
 
 def test_compare_stays_the_function_after_its_module_is_imported() -> None:

@@ -66,7 +66,7 @@ def run(folder: str | Path, *, force: bool = False, progress: Progress | None = 
     progress
         Called after each step with steps done, steps in all, and what was done.
     """
-    from leadline.files import write_outputs
+    from leadline.files import write_bytes, write_outputs
 
     folder, plan = Path(folder), plan_fits()
     draws = find_spec("matplotlib") is not None
@@ -83,7 +83,7 @@ def run(folder: str | Path, *, force: bool = False, progress: Progress | None = 
     for fit in fitted:
         fit.estimator.save(folder / model_file(fit.method), force=force)
     comparison = evaluate(fitted, targets, progress=report)
-    (folder / COMPARISON).write_text(json.dumps(comparison.to_dict(), indent=2) + "\n")
+    write_bytes(folder / COMPARISON, json.dumps(comparison.to_dict(), indent=2).encode() + b"\n", force=force)
     if draws:
         from leadline.report.scatter import save_predicted_vs_true
 

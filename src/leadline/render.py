@@ -187,7 +187,7 @@ def _table(document: Document, console: Console) -> str:
         for command in document.commands:
             # A command that is broken into two lines cannot be copied.
             console.print(Text("  " + printable(command)), soft_wrap=True)
-    return "".join(line.rstrip() + "\n" for line in captured.get().splitlines())
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).rstrip() + "\n"
 
 
 def _rich_table(table: Table, console: Console) -> RichTable:

@@ -68,10 +68,11 @@ def compare(
     show(comparison_document(comparison), format)
 
 
-def methods(format: FormatOption = "table") -> None:
+def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> None:
     """List the methods: what each computes, when it is right, and who published it."""
     from leadline.estimators import METHODS
 
+    del quiet  # there is nothing to silence, but every command takes the option
     rows = [
         {
             "method": name,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from leadline.cli.comparison import comparison_document
+from leadline.cli.estimation import DEFAULT_METHOD
 from leadline.cli.options import ForceOption, FormatOption, QuietOption
 from leadline.cli.terminal import progress, show, tell
 
@@ -49,7 +50,7 @@ def _by_hand(folder: str) -> list[str]:
 
     quoted = shlex.quote(folder)
     return [
-        f"leadline fit {quoted}/source.npz --method alsa-g -o {quoted}/mine.leadline",
+        f"leadline fit {quoted}/source.npz --method {DEFAULT_METHOD} -o {quoted}/mine.leadline",
         f"leadline estimate {quoted}/mine.leadline {quoted}/target_*.npz",
         f"leadline estimate {quoted}/mine.leadline {quoted}/{TRAFFIC} --by shift --min-accuracy 0.8",
         f"leadline compare {quoted}/source.npz {quoted}/target_*.npz",
