@@ -75,7 +75,7 @@ def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool
         What to write.
     path
         The file, in the format of its suffix (see :data:`FORMATS`). ``.npy`` takes logits alone; ``.csv`` has
-        no place for the names of the classes, so give them again when reading, and no types, so that text that
+        no place for the names of the classes, so give them again when reading, and no types, so text that
         looks like numbers comes back as numbers.
     force
         Overwrite a file that exists.
