@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leadline
+from command_line import Result, Run
+from leadline.cli import main
+from leadline.files import write_outputs
 from leadline.outputs import Outputs
 
 DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -45,3 +49,31 @@ def data_root() -> Path:
     if not (DATA / "logits").is_dir():
         pytest.skip(f"the real data is not at {DATA}; set LEADLINE_DATA to its folder")
     return DATA
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return the command as a function of its words, in this process."""
+
+    def call(*words: object) -> Result:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path: Path, make_outputs: Callable[..., Outputs], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder, with a source, two targets, a target with segments, and a model of `ac`."""
+    monkeypatch.chdir(tmp_path)
+    source = make_outputs(seed=0)
+    assert source.labels is not None
+    write_outputs(source, "source.npz")
+    write_outputs(Outputs(make_outputs(seed=1).logits), "plain.npz")
+    write_outputs(make_outputs(seed=2, signal=1.0), "labelled.npz")
+    segments = np.array(["web", "app", "mail"])[np.arange(300) % 3]
+    write_outputs(make_outputs(seed=3, metadata={"channel": segments}), "traffic.parquet")
+    leadline.make("ac").fit(source.logits, source.labels).save("ac.leadline")
+    return tmp_path

@@ -1,0 +1,174 @@
+"""``leadline estimate``: the library's answer, formats that agree, segments, the gate."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leadline
+from command_line import Run
+from leadline import Outputs, read_outputs
+
+Maker = Callable[..., Outputs]
+
+
+def test_estimate_json_is_the_library_answer(folder: Path, run: Run) -> None:
+    result = run("estimate", "ac.leadline", "plain.npz", "labelled.npz", "--format", "json")
+    assert (result.code, result.err) == (0, "")
+    model = leadline.load("ac.leadline")
+    assert [row["target"] for row in result.data] == ["plain", "labelled"]
+    for row in result.data:
+        outputs = read_outputs(f"{row['target']}.npz")
+        expected = model.estimate(outputs.logits)
+        assert row["group"] is None
+        assert (row["accuracy"], tuple(row["interval"])) == (expected.accuracy, expected.interval)
+        assert (row["n_samples"], row["method"]) == (300, "ac")
+        assert row["truth"] == outputs.accuracy
+        assert row["error"] == (None if outputs.accuracy is None else expected.accuracy - outputs.accuracy)
+        assert row["diagnostics"]["interval_covers"]
+
+
+def test_formats_agree(folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "traffic.parquet", "plain.npz", "--format")
+    words_by = (*words[:3], "--by", "channel", "--format")
+    for command in (words, words_by):
+        data = run(*command, "json").data
+        table = list(csv.DictReader(io.StringIO(run(*command, "csv").out)))
+        lines = run(*command, "md").out.splitlines()
+        markdown = [
+            [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")
+        ]
+        text = run(*command, "table").out
+        assert len(data) == len(table) == len(markdown) - 1
+        for row, flat, cells in zip(data, table, markdown[1:], strict=True):
+            assert float(flat["accuracy"]) == row["accuracy"]
+            assert [float(flat["interval_low"]), float(flat["interval_high"])] == row["interval"]
+            assert (flat["target"], flat["group"]) == (row["target"], row["group"] or "")
+            assert flat["truth"] == ("" if row["truth"] is None else repr(row["truth"]))
+            assert f"{100 * row['accuracy']:.1f} %" in cells
+            line = next(line for line in text.splitlines() if line.split()[:1] == [row["target"]])
+            assert line
+            assert f"{100 * row['accuracy']:.1f} %" in text
+
+
+def test_segments_and_total(folder: Path, run: Run) -> None:
+    rows = run("estimate", "ac.leadline", "traffic.parquet", "--by", "channel", "--format", "json").data
+    assert [row["group"] for row in rows] == [None, "app", "mail", "web"]
+    assert [row["n_samples"] for row in rows] == [300, 100, 100, 100]
+    outputs, model = read_outputs("traffic.parquet"), leadline.load("ac.leadline")
+    of_mail = outputs.metadata["channel"] == "mail"
+    assert rows[2]["accuracy"] == model.estimate(outputs.logits[of_mail]).accuracy
+    assert rows[2]["truth"] == np.mean(
+        outputs.logits[of_mail].argmax(1) == np.asarray(outputs.labels)[of_mail]
+    )
+    # The mean confidence of the whole is the mean of equally large segments.
+    np.testing.assert_allclose(
+        np.mean([row["accuracy"] for row in rows[1:]]), rows[0]["accuracy"], atol=1e-12
+    )
+
+
+def test_rows_without_a_segment_are_not_taken_for_the_total(folder: Path, run: Run) -> None:
+    Path("gaps.csv").write_text(
+        "logit_0,logit_1,logit_2,logit_3,logit_4,day\n" + "1,2,3,4,5,1\n5,4,3,2,1,\n" * 3
+    )
+    rows = run("estimate", "ac.leadline", "gaps.csv", "--by", "day", "--format", "json").data
+    assert [row["n_samples"] for row in rows] == [6, 3, 3]
+    assert rows[0]["group"] is None
+    assert rows[2]["group"] == "(missing)"
+
+
+def test_unknown_segment_column(folder: Path, run: Run) -> None:
+    error = run("estimate", "ac.leadline", "traffic.parquet", "--by", "country").error
+    assert error == "target traffic: column 'country' is not in these outputs; metadata columns: channel."
+
+
+@pytest.mark.parametrize(("offset", "code"), [(-1e-9, 0), (0.0, 0), (1e-9, 1)])
+def test_gate_is_exact(offset: float, code: int, folder: Path, run: Run) -> None:
+    accuracy = run("estimate", "ac.leadline", "plain.npz", "--format", "json").data[0]["accuracy"]
+    result = run(
+        "estimate", "ac.leadline", "plain.npz", "--min-accuracy", repr(accuracy + offset), "--format", "json"
+    )
+    assert result.code == code
+    assert len(result.data) == 1
+    assert bool(result.err) == bool(code)
+
+
+def test_gate_checks_every_printed_row(folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "traffic.parquet", "--format", "json")
+    rows = run(*words, "--by", "channel").data
+    whole, lowest = rows[0]["accuracy"], min(row["accuracy"] for row in rows)
+    between = repr((whole + lowest) / 2)
+    assert run(*words, "--min-accuracy", between).code == 0
+    failed = run(*words, "--by", "channel", "--min-accuracy", between)
+    assert failed.code == 1
+    assert "estimates below --min-accuracy" in failed.err
+    assert "traffic, channel " in failed.err
+    assert failed.data == rows
+
+
+def test_quiet_silences_the_gate_but_not_errors(folder: Path, run: Run) -> None:
+    result = run("estimate", "ac.leadline", "plain.npz", "--min-accuracy", 1, "--quiet")
+    assert (result.code, result.err) == (1, "")
+    assert "no.npz" in run("estimate", "ac.leadline", "no.npz", "--quiet").error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--min-accuracy", "85"], "--min-accuracy must be a fraction from 0 to 1; got 85."),
+        (["--min-accuracy", "nan"], "--min-accuracy must be a fraction from 0 to 1; got nan."),
+        (["--min-accuracy", "high"], "Invalid value for '--min-accuracy'"),
+        (["--level", "1"], "--level must be a fraction between 0 and 1; got 1."),
+        (["--format", "xml"], "must be one of table, json, csv, md; got 'xml'."),
+        (["--colour"], "No such option: --colour"),
+        (["no.npz"], "file no.npz does not exist."),
+        (["no_*.npz"], "no file matches 'no_*.npz'."),
+        (["."], ". is a folder; give the files in it"),
+    ],
+)
+def test_wrong_estimate_options(words: list[str], message: str, folder: Path, run: Run) -> None:
+    assert message in run("estimate", "ac.leadline", "plain.npz", *words).error
+
+
+def test_usage_errors_are_one_line(run: Run) -> None:
+    assert "Missing" in run("estimate").error
+    assert "No such command" in run("divine").error
+
+
+def test_level_reaches_the_interval(folder: Path, run: Run) -> None:
+    wide, narrow = (
+        run("estimate", "ac.leadline", "plain.npz", "--level", level, "--format", "json").data[0]
+        for level in (0.99, 0.5)
+    )
+    assert wide["interval"][0] < narrow["interval"][0] < narrow["interval"][1] < wide["interval"][1]
+    assert "99% interval" in run("estimate", "ac.leadline", "plain.npz", "--level", 0.99).out
+
+
+def test_patterns_are_expanded_and_files_count_once(folder: Path, run: Run) -> None:
+    rows = run("estimate", "ac.leadline", "*l*.npz", "plain.npz", "--format", "json").data
+    assert [row["target"] for row in rows] == ["labelled", "plain"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern(folder: Path, run: Run) -> None:
+    Path("plain.npz").rename("week[1].npz")
+    rows = run("estimate", "ac.leadline", "week[1].npz", "--format", "json").data
+    assert [row["target"] for row in rows] == ["week[1]"]
+    assert "week[1]" in run("estimate", "ac.leadline", "week[1].npz").out
+
+
+def test_target_names_are_unique(folder: Path, run: Run, make_outputs: Maker) -> None:
+    np.save("plain.npy", make_outputs(seed=9).logits)
+    rows = run("estimate", "ac.leadline", "plain.npz", "plain.npy", "labelled.npz", "--format", "json").data
+    assert [row["target"] for row in rows] == ["plain.npz", "plain.npy", "labelled"]
+
+
+def test_table_says_what_the_interval_covers(folder: Path, run: Run) -> None:
+    out = " ".join(run("estimate", "ac.leadline", "plain.npz").out.split())
+    assert "The 90% interval covers sampling error of source and target only" in out
+    assert "true" not in out.split("The 90%")[0]
+    assert "true" in run("estimate", "ac.leadline", "labelled.npz").out
