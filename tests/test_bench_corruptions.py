@@ -23,7 +23,7 @@ def images() -> NDArray[np.uint8]:
     rng = np.random.default_rng(0)
     smooth = ndimage.gaussian_filter(rng.normal(size=(24, 32, 32, 3)), (0, 3, 3, 0))
     scaled = (smooth - smooth.min()) / np.ptp(smooth)
-    return (255 * scaled).astype(np.uint8)
+    return np.asarray(255 * scaled).astype(np.uint8)
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)

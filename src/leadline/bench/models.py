@@ -27,9 +27,7 @@ class _Block(nn.Module):
         self._stride, self._padding = stride, (outputs - inputs) // 2
         self.downsample: nn.Module | None = None
         if projection and (stride != 1 or inputs != outputs):
-            self.downsample = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
     def _shortcut(self, x: Tensor) -> Tensor:
         if self.downsample is not None:
@@ -38,9 +36,7 @@ class _Block(nn.Module):
         if self._stride == 1 and not self._padding:
             return x
         # Option A of He et al.: every other pixel, and zeros for the new channels, without parameters.
-        return functional.pad(
-            x[:, :, :: self._stride, :: self._stride], (0, 0, 0, 0, self._padding, self._padding)
-        )
+        return functional.pad(x[:, :, :: self._stride, :: self._stride], (0, 0, 0, 0, self._padding, self._padding))
 
     def forward(self, x: Tensor) -> Tensor:
         """Add the shortcut to the convolutions."""
@@ -155,6 +151,13 @@ def _resnet18_imagenet_start(n_classes: int) -> nn.Module:
     return model
 
 
+def _distilbert(n_classes: int) -> nn.Module:
+    """Return DistilBERT with a fresh head."""
+    from leadline.bench.text import DistilBert
+
+    return DistilBert(n_classes)
+
+
 MODELS: dict[str, Callable[[int], nn.Module]] = {
     "resnet20": lambda n_classes: CifarResNet(20, n_classes),
     "resnet32": lambda n_classes: CifarResNet(32, n_classes),
@@ -163,6 +166,7 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
     "resnet18-large": lambda n_classes: ResNet18(n_classes, small_images=False),
     "resnet18-pretrained": _resnet18_imagenet_start,
     "mnist-cnn": MnistNet,
+    "distilbert": _distilbert,
     "alexnet": lambda n_classes: _pretrained("alexnet"),  # noqa: ARG005  the weights fix the classes
     "mobilenet_v2": lambda n_classes: _pretrained("mobilenet_v2"),  # noqa: ARG005
     "efficientnet_b0": lambda n_classes: _pretrained("efficientnet_b0"),  # noqa: ARG005

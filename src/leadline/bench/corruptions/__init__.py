@@ -52,9 +52,7 @@ CORRUPTIONS: dict[str, Corruption] = {
 _ROWS_AT_ONCE = 500
 
 
-def corrupt(
-    images: Images, name: str, severity: int, *, seed: int = 0, frost_folder: Path | None = None
-) -> Images:
+def corrupt(images: Images, name: str, severity: int, *, seed: int = 0, frost_folder: Path | None = None) -> Images:
     """Corrupt a set of images.
 
     Parameters

@@ -65,9 +65,7 @@ def glass_blur(images: Images, severity: int, rng: np.random.Generator) -> Float
     return to_levels(smooth(pixels / 255.0, sigma))
 
 
-def motion(
-    layers: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]
-) -> NDArray[np.uint8]:
+def motion(layers: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Blur along a line, as ImageMagick does.
 
     Parameters

@@ -73,12 +73,8 @@ def canny(images: Images, low: int, high: int) -> NDArray[np.bool_]:
     """
     levels = images.astype(np.float64)
     slope, average = np.array([-1.0, 0.0, 1.0]), np.array([1.0, 2.0, 1.0])
-    right = ndimage.correlate1d(
-        ndimage.correlate1d(levels, slope, 2, mode="nearest"), average, 1, mode="nearest"
-    )
-    down = ndimage.correlate1d(
-        ndimage.correlate1d(levels, slope, 1, mode="nearest"), average, 2, mode="nearest"
-    )
+    right = ndimage.correlate1d(ndimage.correlate1d(levels, slope, 2, mode="nearest"), average, 1, mode="nearest")
+    down = ndimage.correlate1d(ndimage.correlate1d(levels, slope, 1, mode="nearest"), average, 2, mode="nearest")
     size = np.abs(right) + np.abs(down)
     padded = np.pad(size, ((0, 0), (1, 1), (1, 1)))
 

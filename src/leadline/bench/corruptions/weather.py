@@ -108,9 +108,7 @@ def read_frost(folder: Path) -> tuple[Images, ...]:
         with Image.open(path) as photo:
             picture = np.asarray(photo.convert("RGB"))[2::5, 2::5]
         if min(picture.shape[:2]) < 33:
-            raise InputError(
-                f"photographs of frost must have at least 165 pixels each way; {path} is smaller."
-            )
+            raise InputError(f"photographs of frost must have at least 165 pixels each way; {path} is smaller.")
         pictures.append(picture)
     return tuple(pictures)
 

@@ -1,0 +1,365 @@
+"""The table of suites. A dataset is one loader and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from leadline.bench.datasets import cifar, folders, mnist, reviews
+from leadline.bench.datasets.suite import Shift, Suite
+from leadline.bench.download import Download
+from leadline.errors import InputError
+
+_TORONTO = "https://www.cs.toronto.edu/~kriz/"
+_GITHUB = "https://github.com/modestyachts/"
+_ZENODO = "https://zenodo.org/records/"
+_CODALAB = "https://worksheets.codalab.org/rest/bundles/"
+_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+_CIFAR_101 = tuple(
+    Download(f"{_GITHUB}CIFAR-10.1/raw/master/datasets/{name}", f"cifar-10.1/{name}", f"cifar-10.1/{name}")
+    for version in ("v4", "v6")
+    for name in (f"cifar10.1_{version}_data.npy", f"cifar10.1_{version}_labels.npy")
+)
+_MNIST_FILES = tuple(
+    Download(_MNIST + name, f"mnist/{name}", f"mnist/{name}", md5)
+    for name, md5 in (
+        ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
+        ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
+        ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+    )
+)
+_OFFICE = """Office-31 is given out by its authors for research, through a Google Drive link that asks for a
+click. 1. Open https://drive.google.com/open?id=0B4IapRTv9pJ1WGZVd1VDMmhwdlE and save
+domain_adaptation_images.tar.gz
+   (SHA-1 7aa25a86f3880b6e79283227816f9d4d8506d636).
+2. mkdir -p DATA/office31 && tar -xzf domain_adaptation_images.tar.gz -C DATA/office31
+   so that DATA/office31/amazon/images/back_pack/ exists."""
+_IMAGENET = """ImageNet is given out to registered researchers only.
+1. Register at https://image-net.org and download ILSVRC2012_img_val.tar (6.3 GB, MD5
+29b22e2961454d5413ddabcf34fc5622). 2. Sort the 50,000 images into one folder per WordNet id,
+DATA/imagenet/val/n01440764/ILSVRC2012_val_00000293.JPEG
+   and so on; the ids stand in ILSVRC2012_devkit_t12.tar.gz, and torchvision.datasets.ImageNet(root,
+   split="val") sorts them for you."""
+_LOGITS = "Put logits into DATA/logits/{}/<model>/source.npz and target_<name>.npz (arrays logits and labels)."
+
+
+def _logits(
+    name: str, shift: Shift, source: str, targets: str, n_classes: int, licence: str, paper: Mapping[str, str]
+) -> Suite:
+    """Return the line of a suite of precomputed logits."""
+    return Suite(
+        f"logits-{name.replace('_', '-')}",
+        shift,
+        source,
+        targets,
+        (),
+        n_classes,
+        "with the data",
+        licence,
+        "logits",
+        (f"logits/{name}",),
+        instructions=_LOGITS.format(name),
+        paper=paper,
+    )
+
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "cifar10",
+            "synthetic",
+            "CIFAR-10, classes 1:3",
+            "CIFAR-10.1, CIFAR-10.2, CIFAR-10-C (95)",
+            ("resnet18",),
+            10,
+            "3.1 GB",
+            "free to use, cite Krizhevsky 2009; CIFAR-10-C CC BY 4.0",
+            "trained",
+            ("cifar-10-batches-bin|cifar-10-batches-py", "cifar-10.1", "cifar-10.2"),
+            cifar.load_cifar10,
+            (
+                Download(
+                    _TORONTO + "cifar-10-binary.tar.gz",
+                    "cifar-10-binary.tar.gz",
+                    "cifar-10-batches-bin",
+                    "c32a1d4ab5d03f1284b67883e8d87530",
+                    ".",
+                ),
+                *_CIFAR_101,
+                Download(
+                    _GITHUB + "cifar-10.2/raw/master/cifar102_test.npz",
+                    "cifar-10.2/cifar102_test.npz",
+                    "cifar-10.2/cifar102_test.npz",
+                ),
+                Download(
+                    _ZENODO + "2535967/files/CIFAR-10-C.tar",
+                    "CIFAR-10-C.tar",
+                    "CIFAR-10-C",
+                    "56bf5dcef84df0e2308c6dcbcbbd8499",
+                    ".",
+                ),
+            ),
+            recipe="cifar",
+            same_setting=True,
+            paper={
+                "CIFAR10/CIFAR-10.1": "cifar-10.1",
+                "CIFAR10/CIFAR-10.2": "cifar-10.2",
+                "CIFAR10/CIFAR-10C": r".+_[1-5]$",
+            },
+        ),
+        Suite(
+            "cifar100",
+            "synthetic",
+            "CIFAR-100, classes 1:3",
+            "CIFAR-100-C (95)",
+            ("resnet18",),
+            100,
+            "3.1 GB",
+            "free to use, cite Krizhevsky 2009; CIFAR-100-C CC BY 4.0",
+            "trained",
+            ("cifar-100-binary|cifar-100-python",),
+            cifar.load_cifar100,
+            (
+                Download(
+                    _TORONTO + "cifar-100-binary.tar.gz",
+                    "cifar-100-binary.tar.gz",
+                    "cifar-100-binary",
+                    "03b5dce01913d631647c71ecec9e9cb8",
+                    ".",
+                ),
+                Download(
+                    _ZENODO + "3555552/files/CIFAR-100-C.tar",
+                    "CIFAR-100-C.tar",
+                    "CIFAR-100-C",
+                    "11f0ed0f1191edbf9fa23466ae6021d3",
+                    ".",
+                ),
+            ),
+            recipe="cifar",
+            paper={"CIFAR100/CIFAR-100C": ""},
+            same_setting=True,
+        ),
+        Suite(
+            "imagenet",
+            "natural",
+            "ImageNet validation",
+            "ImageNetV2 matched frequency",
+            ("alexnet", "mobilenet_v2", "efficientnet_b0"),
+            1000,
+            "7.5 GB",
+            "ImageNet: research only, on registration",
+            "pretrained",
+            ("imagenet/val", "imagenetv2-matched-frequency-format-val"),
+            folders.load_imagenet,
+            (
+                Download(
+                    "https://huggingface.co/datasets/vaishaal/ImageNetV2/resolve/main/"
+                    "imagenetv2-matched-frequency.tar.gz",
+                    "imagenetv2-matched-frequency.tar.gz",
+                    "imagenetv2-matched-frequency-format-val",
+                    None,
+                    ".",
+                ),
+            ),
+            _IMAGENET,
+            paper={"ImageNet/ImageNetv2": "imagenetv2"},
+            same_setting=True,
+        ),
+        Suite(
+            "amazon-wilds",
+            "subpopulation",
+            "Amazon-WILDS id_val",
+            "Subpop1 (val), Subpop2 (test): other reviewers",
+            ("distilbert",),
+            5,
+            "2.0 GB",
+            "research use",
+            "trained",
+            ("amazon_v2.0/reviews.csv", "amazon_v2.0/splits/user.csv"),
+            reviews.load_amazon_wilds,
+            (
+                Download(
+                    _CODALAB + "0x2732a175b5a644468b0342081544d1fd/contents/blob/",
+                    "amazon_v2.0.tar.gz",
+                    "amazon_v2.0/reviews.csv",
+                    None,
+                    "amazon_v2.0",
+                ),
+            ),
+            recipe="amazon-wilds",
+            paper={"Amazon-WILD/Subpop1": "subpop1", "Amazon-WILD/Subpop2": "subpop2"},
+            same_setting=True,
+        ),
+        Suite(
+            "waterbirds",
+            "subpopulation",
+            "Waterbirds-WILDS val",
+            "test: birds on all backgrounds alike",
+            ("resnet18-large",),
+            2,
+            "0.5 GB",
+            "non-commercial research and education",
+            "trained",
+            ("waterbirds_v1.0/metadata.csv",),
+            folders.load_waterbirds,
+            (
+                Download(
+                    _CODALAB + "0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
+                    "waterbirds_v1.0.tar.gz",
+                    "waterbirds_v1.0/metadata.csv",
+                    None,
+                    "waterbirds_v1.0",
+                ),
+            ),
+            recipe="waterbirds",
+            paper={"Waterbirds-WILDS/Subpop": ""},
+            same_setting=True,
+        ),
+        Suite(
+            "mnist",
+            "synthetic",
+            "MNIST, classes 1:100",
+            "MNIST-M",
+            ("mnist-cnn",),
+            10,
+            "0.1 GB",
+            "MNIST CC BY-SA 3.0; MNIST-M research use",
+            "trained",
+            ("mnist/train-images-idx3-ubyte.gz", "mnist_m/mnist_m_test_labels.txt"),
+            mnist.load_mnist,
+            (
+                *_MNIST_FILES,
+                Download(
+                    "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
+                    "mnist_m.tar.gz",
+                    "mnist_m/mnist_m_test_labels.txt",
+                    "859df31c91afe82e80e5012ba928f279",
+                    ".",
+                ),
+            ),
+            recipe="mnist",
+            paper={"MNIST/MNIST-M": ""},
+            same_setting=True,
+        ),
+        Suite(
+            "office31",
+            "domain",
+            "Office-31 Amazon",
+            "DSLR, Webcam",
+            ("resnet18-large",),
+            31,
+            "0.1 GB",
+            "research use",
+            "trained",
+            tuple(f"office31/{name}/images" for name in ("amazon", "dslr", "webcam")),
+            folders.load_office31,
+            (),
+            _OFFICE,
+            "office31",
+            paper={"Office-31/domain": ""},
+            same_setting=True,
+        ),
+        Suite(
+            "cifar10-resnets",
+            "synthetic",
+            "CIFAR-10 test images 0-4999",
+            "images 5000-6999 under 19 corruptions x 5",
+            ("resnet20", "resnet32", "resnet56"),
+            10,
+            "with the data",
+            "images free to use; models BSD-2",
+            "pretrained",
+            ("raw/cifar10/test.npz",),
+            cifar.load_resnets,
+            weights="raw/cifar10/{}.safetensors",
+            paper={"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
+        ),
+        Suite(
+            "mnist-raw",
+            "synthetic",
+            "MNIST, classes 1:100",
+            "clean, MNIST-M (4,000), USPS",
+            ("mnist-cnn",),
+            10,
+            "with the data",
+            "MNIST CC BY-SA 3.0; MNIST-M and USPS research use",
+            "trained",
+            ("raw/mnist/mnist.npz", "raw/mnist_m/test.npz", "raw/usps/usps.npz"),
+            mnist.load_mnist_raw,
+            recipe="mnist",
+            paper={"MNIST/MNIST-M": "mnist-m"},
+        ),
+        Suite(
+            "amazon-reviews-domains",
+            "domain",
+            "reviews of one domain",
+            "the other three domains",
+            reviews.DOMAIN_MODELS,
+            4,
+            "with the data",
+            "research use",
+            "sklearn",
+            ("raw/amazon_reviews",),
+            reviews.load_domains,
+        ),
+        Suite(
+            "amazon-reviews-time",
+            "temporal",
+            "reviews until 2005",
+            "the quarters of 2006",
+            reviews.KINDS,
+            4,
+            "with the data",
+            "research use",
+            "sklearn",
+            ("raw/amazon_reviews",),
+            reviews.load_time,
+        ),
+        _logits(
+            "cifar10c",
+            "synthetic",
+            "CIFAR-10 test images",
+            "19 corruptions x 5, and two other image sources",
+            10,
+            "CIFAR-10: free to use",
+            {"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
+        ),
+        _logits(
+            "mnist",
+            "synthetic",
+            "MNIST, most 1:100",
+            "MNIST-M, USPS, optdigits, distortions",
+            10,
+            "MNIST CC BY-SA 3.0",
+            {"MNIST/MNIST-M": "mnist_m"},
+        ),
+        _logits("amazon_blitzer", "domain", "reviews of one domain", "the other domains", 4, "research use", {}),
+        _logits("banking77", "label", "BANKING77", "noisy texts, most with label shift", 77, "CC BY 4.0", {}),
+        _logits(
+            "citation_domains",
+            "domain",
+            "a citation graph",
+            "the other citation graphs",
+            5,
+            "research use",
+            {},
+        ),
+    )
+}
+
+
+def get_suite(name: str) -> Suite:
+    """Look a suite up, or list the names there are."""
+    if name not in SUITES:
+        raise InputError(f"suite must be one of {', '.join(SUITES)}; got {name!r}.")
+    return SUITES[name]
+
+
+def models_of(suite: Suite, data: Path) -> tuple[str, ...]:
+    """Return the models of a suite; for precomputed logits, the folders found."""
+    if suite.kind != "logits":
+        return suite.models
+    folder = data / suite.needs[0]
+    return tuple(sorted(path.parent.name for path in folder.glob("*/source.npz")))

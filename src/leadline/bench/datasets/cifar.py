@@ -1,0 +1,181 @@
+"""CIFAR-10 and CIFAR-100, their successors CIFAR-10.1 and CIFAR-10.2, and CIFAR-10-C and CIFAR-100-C.
+
+Official layouts, below the data folder::
+
+    cifar-10-batches-bin/data_batch_1.bin ... test_batch.bin     or  cifar-10-batches-py/data_batch_1 ...
+    test_batch cifar-100-binary/train.bin, test.bin                         or  cifar-100-python/train, test
+    cifar-10.1/cifar10.1_v6_data.npy, cifar10.1_v6_labels.npy    (and v4)
+    cifar-10.2/cifar102_test.npz                                 (arrays images and labels)
+    CIFAR-10-C/<corruption>.npy, labels.npy                      (50,000 images each: severities 1 to 5 in
+    turn)
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows
+from leadline.errors import InputError
+
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+IMBALANCE = 3.0
+HELD_OUT = 0.2
+_PIXELS = 3 * 32 * 32
+
+
+def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return imbalanced CIFAR-10 and its targets CIFAR-10.1, CIFAR-10.2 and CIFAR-10-C."""
+    del model
+    train, source = _imbalanced(read_cifar(data, 10, "train"), 10, options, seed)
+    targets: dict[str, Callable[[], Split]] = {
+        "cifar-10.1": lambda: options.limited(read_cifar101(data, options.cifar101)),
+        "cifar-10.2": lambda: options.limited(read_cifar102(data)),
+    }
+    return Task(source, targets | corrupted(data, 10, options), train)
+
+
+def load_cifar100(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return imbalanced CIFAR-100 and its target CIFAR-100-C."""
+    del model
+    train, source = _imbalanced(read_cifar(data, 100, "train"), 100, options, seed)
+    return Task(source, corrupted(data, 100, options), train)
+
+
+def _imbalanced(split: Split, n_classes: int, options: Options, seed: int) -> tuple[Split, Split]:
+    """Thin out the classes, then hold a fifth of the rest out as the labelled source."""
+    rising = 10 if options.imbalance == "first-ten" else n_classes
+    rows = imbalanced_rows(split.labels, IMBALANCE, rising, np.random.default_rng(seed))
+    return holdout(options.limited(split.take(rows)), HELD_OUT, seed)
+
+
+def read_cifar(data: Path, n_classes: int, part: str) -> Split:
+    """Read the training or test images of CIFAR-10 or CIFAR-100 in the binary or the Python layout.
+
+    Parameters
+    ----------
+    data
+        The data folder.
+    n_classes
+        10 or 100.
+    part
+        "train" or "test".
+    """
+    names = [part] if n_classes == 100 else [f"data_batch_{i}" for i in range(1, 6)] * (part == "train")
+    names = names or ["test_batch"]
+    folders = ("cifar-10-batches-bin", "cifar-10-batches-py")
+    if n_classes == 100:
+        folders = ("cifar-100-binary", "cifar-100-python")
+    if (binary := data / folders[0]).is_dir():
+        pieces = [_read_binary(binary / f"{name}.bin", label_bytes=1 + (n_classes == 100)) for name in names]
+    elif (python := data / folders[1]).is_dir():
+        pieces = [_read_python(python / name, b"labels" if n_classes == 10 else b"fine_labels") for name in names]
+    else:
+        raise InputError(f"CIFAR-{n_classes} must be in {data / folders[0]} or {data / folders[1]}; neither exists.")
+    pixels, labels = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return _split(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), labels)
+
+
+def _read_binary(path: Path, label_bytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Read rows of label bytes (the last is the fine label) and 3,072 pixel bytes."""
+    content = np.fromfile(path, dtype=np.uint8)
+    if not content.size or content.size % (_PIXELS + label_bytes):
+        raise InputError(f"{path} must hold rows of {_PIXELS + label_bytes} bytes; got {content.size}. Get it again.")
+    rows = content.reshape(-1, _PIXELS + label_bytes)
+    return rows[:, label_bytes:], rows[:, label_bytes - 1]
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Read a pickle that holds nothing but containers, text, numbers and NumPy arrays."""
+
+    _ALLOWED = frozenset({
+        ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"),
+        ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
+    })  # fmt: skip
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Refuse everything that a plain array does not need."""
+        if (module_name, global_name) not in self._ALLOWED:
+            raise InputError(f"CIFAR files must hold arrays only; got {module_name}.{global_name}.")
+        if module_name == "numpy.core.multiarray":  # its name before NumPy 2
+            module_name = "numpy._core.multiarray"
+        return super().find_class(module_name, global_name)
+
+
+def _read_python(path: Path, labels: bytes) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Read a batch of the Python layout, without running anything in it."""
+    batch = _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
+    if not isinstance(batch, dict) or b"data" not in batch or labels not in batch:
+        raise InputError(f"{path} must hold {labels.decode()} and data. Check that it is an official CIFAR file.")
+    return np.asarray(batch[b"data"], dtype=np.uint8), np.asarray(batch[labels], dtype=np.uint8)
+
+
+def read_cifar101(data: Path, version: str) -> Split:
+    """Read CIFAR-10.1, version "v4" (2,021 images) or "v6" (2,000, balanced)."""
+    stem = data / "cifar-10.1" / f"cifar10.1_{version}"
+    return _split(_load(Path(f"{stem}_data.npy")), _load(Path(f"{stem}_labels.npy")))
+
+
+def read_cifar102(data: Path) -> Split:
+    """Read the test set of CIFAR-10.2 (2,000 images)."""
+    with np.load(data / "cifar-10.2" / "cifar102_test.npz", allow_pickle=False) as file:
+        return _split(file["images"], file["labels"])
+
+
+def corrupted(data: Path, n_classes: int, options: Options) -> dict[str, Callable[[], Split]]:
+    """Return how to get each corruption at each severity, from the official files or generated."""
+    folder = data / f"CIFAR-{n_classes}-C"
+    official = options.corruptions == "official" or (options.corruptions == "auto" and folder.is_dir())
+
+    def read(name: str, severity: int) -> Split:
+        if official:
+            images, labels = _load(folder / f"{name}.npy"), _load(folder / "labels.npy")
+            size = len(images) // len(SEVERITIES)
+            rows = slice((severity - 1) * size, severity * size)
+            return options.limited(_split(np.asarray(images[rows]), np.asarray(labels[rows])))
+        clean = options.limited(read_cifar(data, n_classes, "test"))
+        assert isinstance(clean.inputs, ImageArray)  # of read_cifar
+        pixels = corrupt(clean.inputs.pixels, name, severity, frost_folder=options.frost_folder)
+        return _split(pixels, clean.labels)
+
+    return {f"{name}_{severity}": partial(read, name, severity) for name in CORRUPTIONS for severity in SEVERITIES}
+
+
+def load_resnets(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return CIFAR-10 test images for public ResNets: 0-4999 as source, 5000-6999 corrupted as targets."""
+    del model, seed
+    with np.load(data / "raw" / "cifar10" / "test.npz", allow_pickle=False) as file:
+        images, labels = file["x"], file["y"]
+
+    def target(name: str, severity: int) -> Split:
+        rows = slice(5000, 5000 + (options.limit or 2000))
+        pixels = images[rows]
+        if severity:
+            pixels = corrupt(pixels, name, severity, frost_folder=options.frost_folder)
+        return Split(ImageArray(pixels), labels[rows])
+
+    source = options.limited(Split(ImageArray(images[:5000]), labels[:5000]))
+    targets: dict[str, Callable[[], Split]] = {"clean": partial(target, "clean", 0)}
+    for name in CORRUPTIONS:
+        targets |= {f"{name}_{severity}": partial(target, name, severity) for severity in SEVERITIES}
+    return Task(source, targets)
+
+
+def _load(path: Path) -> NDArray[Any]:
+    """Map an array file into memory, or say that it is missing."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _split(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:
+    """Put images and labels together, with CIFAR's normalisation."""
+    return Split(ImageArray(np.ascontiguousarray(pixels, dtype=np.uint8), MEAN, STD), labels)

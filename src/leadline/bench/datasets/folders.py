@@ -1,0 +1,92 @@
+"""Datasets that are folders of image files: ImageNet with ImageNetV2, Waterbirds, and Office-31.
+
+Official layouts, below the data folder::
+
+    imagenet/val/<WordNet id>/*.JPEG                                 (1,000 folders of 50 images)
+    imagenetv2-matched-frequency-format-val/<class number>/*.jpeg    (1,000 folders of 10 images)
+    waterbirds_v1.0/metadata.csv and the files it names              (columns img_filename, y, split, place)
+    office31/amazon|dslr|webcam/images/<class>/*.jpg                 (31 classes)
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout
+from leadline.errors import InputError
+
+_SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
+_HELD_OUT = 0.2
+
+
+def load_imagenet(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return the labelled ImageNet validation images and ImageNetV2 (matched frequency)."""
+    del model
+    folder = data / "imagenet" / "val"
+    labels = {name: index for index, name in enumerate(sorted(_subfolders(folder)))}
+    source = options.limited(_read_folders(folder, labels))
+
+    def version2() -> Split:
+        folder = data / "imagenetv2-matched-frequency-format-val"
+        return options.limited(_read_folders(folder, {name: int(name) for name in _subfolders(folder)}))
+
+    if options.imagenet_source == "half":
+        source, clean = holdout(source, 0.5, seed)
+        return Task(source, {"imagenetv2": version2, "clean": lambda: clean})
+    return Task(source, {"imagenetv2": version2})
+
+
+def load_waterbirds(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return Waterbirds: the official training, validation (source) and test (target) splits."""
+    del model, seed
+    folder = data / "waterbirds_v1.0"
+    with (folder / "metadata.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    parts: list[Split] = []
+    for number in ("0", "1", "2"):
+        chosen = [row for row in rows if row["split"] == number]
+        if not chosen:
+            raise InputError(f"{folder / 'metadata.csv'} must have rows with split {number}; it has none.")
+        files = ImageFiles(tuple(folder / row["img_filename"] for row in chosen), 256, 224, square=True)
+        parts.append(options.limited(Split(files, np.array([int(row["y"]) for row in chosen]))))
+    train, source, test = parts
+    return Task(source, {"test": lambda: test}, train)
+
+
+def load_office31(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return Office-31: of the Amazon domain 4/5 to train and 1/5 as source, the other two as targets."""
+    del model
+    names = sorted(_subfolders(data / "office31" / "amazon" / "images"))
+    labels = {name: index for index, name in enumerate(names)}
+
+    def domain(name: str) -> Split:
+        return options.limited(_read_folders(data / "office31" / name / "images", labels))
+
+    train, source = holdout(domain("amazon"), _HELD_OUT, seed)
+    return Task(source, {name: partial(domain, name) for name in ("dslr", "webcam")}, train)
+
+
+def _subfolders(folder: Path) -> list[str]:
+    """Return the names of the class folders."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} does not exist; see `leadline bench prepare`.")
+    names = [entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    if len(names) < 2:
+        raise InputError(f"{folder} must have one folder per class; got {len(names)}.")
+    return names
+
+
+def _read_folders(folder: Path, labels: dict[str, int]) -> Split:
+    """List the images of every class folder, in a fixed order."""
+    paths, numbers = [], []
+    for name in sorted(_subfolders(folder)):
+        if name not in labels:
+            raise InputError(f"{folder} must have the classes of the source; got {name!r}.")
+        found = sorted(path for path in (folder / name).iterdir() if path.suffix.lower() in _SUFFIXES)
+        paths += found
+        numbers += [labels[name]] * len(found)
+    return Split(ImageFiles(tuple(paths)), np.array(numbers))

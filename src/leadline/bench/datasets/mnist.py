@@ -1,0 +1,103 @@
+"""MNIST, imbalanced 1 to 100, and its targets: MNIST-M, and USPS for the data at hand.
+
+Official layouts, below the data folder::
+
+    mnist/train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz,
+    t10k-labels-idx1-ubyte.gz mnist_m/mnist_m_test/*.png, mnist_m/mnist_m_test_labels.txt      (lines
+    "00000000.png 7")
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows
+from leadline.errors import InputError
+
+IMBALANCE = 100.0
+HELD_OUT = 0.2
+_HALF = (0.5, 0.5, 0.5)
+
+
+def load_mnist(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return imbalanced MNIST and the test set of MNIST-M."""
+    del model
+    images = read_idx(data / "mnist" / "train-images-idx3-ubyte.gz")
+    labels = read_idx(data / "mnist" / "train-labels-idx1-ubyte.gz")
+    return _task(images, labels, {"mnist-m": lambda: options.limited(read_mnist_m(data / "mnist_m"))}, options, seed)
+
+
+def load_mnist_raw(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return imbalanced MNIST with clean MNIST, part of MNIST-M and USPS as targets, from ``raw/``."""
+    del model
+    with np.load(data / "raw" / "mnist" / "mnist.npz", allow_pickle=False) as file:
+        mnist = dict(file)
+
+    def read(name: str) -> Split:
+        with np.load(data / "raw" / name, allow_pickle=False) as file:
+            return options.limited(digits(file["x"], file["y"]))
+
+    targets: dict[str, Callable[[], Split]] = {
+        "clean": lambda: options.limited(digits(mnist["x_test"], mnist["y_test"])),
+        "mnist-m": lambda: read("mnist_m/test.npz"),
+        "usps": lambda: read("usps/usps.npz"),
+    }
+    return _task(mnist["x_train"], mnist["y_train"], targets, options, seed)
+
+
+def _task(
+    images: NDArray[Any],
+    labels: NDArray[Any],
+    targets: dict[str, Callable[[], Split]],
+    options: Options,
+    seed: int,
+) -> Task:
+    """Thin out the classes and hold a fifth of the rest out as the labelled source."""
+    rows = imbalanced_rows(labels.astype(np.int64), IMBALANCE, 10, np.random.default_rng(seed))
+    train, source = holdout(options.limited(digits(images[rows], labels[rows])), HELD_OUT, seed)
+    return Task(source, targets, train)
+
+
+def digits(images: NDArray[np.uint8], labels: NDArray[Any]) -> Split:
+    """Bring digits, grey (n, h, w) or coloured (n, h, w, 3), to 28 x 28 pixels in three channels."""
+    from PIL import Image
+
+    if images.shape[1:3] != (28, 28):
+        resized = [np.asarray(Image.fromarray(image).resize((28, 28), Image.Resampling.BILINEAR)) for image in images]
+        images = np.stack(resized)
+    if images.ndim == 3:
+        images = np.repeat(images[..., None], 3, axis=3)
+    return Split(ImageArray(images, _HALF, _HALF), labels)
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read a gzipped IDX file: two zeros, type 8 (bytes), number of dimensions, their sizes, the values."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
+    with gzip.open(path) as file:
+        content = file.read()
+    zeros, kind, dimensions = struct.unpack_from(">HBB", content)
+    sizes = struct.unpack_from(f">{dimensions}I", content, 4) if dimensions else ()
+    values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions)
+    if zeros != 0 or kind != 8 or values.size != int(np.prod(sizes)):
+        raise InputError(f"{path} must be an IDX file of bytes with {sizes} values; got {values.size}.")
+    return values.reshape(sizes)
+
+
+def read_mnist_m(folder: Path) -> Split:
+    """Read the test set of MNIST-M: a folder of PNG files and a text file of names and labels."""
+    from PIL import Image
+
+    lines = [line.split() for line in (folder / "mnist_m_test_labels.txt").read_text().splitlines() if line.strip()]
+    images = []
+    for name, _ in lines:
+        with Image.open(folder / "mnist_m_test" / name) as file:
+            images.append(np.asarray(file.convert("RGB").resize((28, 28), Image.Resampling.BILINEAR)))
+    return digits(np.stack(images), np.array([int(label) for _, label in lines]))

@@ -1,0 +1,125 @@
+"""Reviews: Amazon-WILDS for DistilBERT, and the 8,000 reviews of Blitzer et al. at hand, across domains and
+time.
+
+Official layout of Amazon-WILDS, below the data folder::
+
+    amazon_v2.0/reviews.csv        (columns reviewText, overall and others, quoted)
+    amazon_v2.0/splits/user.csv    (column split: -1 unused, 0 train, 1 val, 2 id_val, 3 test, 4 id_test)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts
+from leadline.errors import InputError
+
+DOMAINS = ("books", "dvd", "electronics", "kitchen")
+STARS = (1, 2, 4, 5)
+KINDS = ("tfidf-lr", "tfidf-mlp", "minilm-lr", "minilm-mlp")
+DOMAIN_MODELS = tuple(f"{domain}-{kind}" for domain in DOMAINS for kind in KINDS)
+_LAST_SOURCE_YEAR = 2005
+
+
+def load_amazon_wilds(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return Amazon-WILDS: train, id_val as source, val (Subpop1) and test (Subpop2) as targets."""
+    from pyarrow import csv
+
+    del model, seed
+    folder = data / "amazon_v2.0"
+    multiline = csv.ParseOptions(newlines_in_values=True)
+    wanted = csv.ConvertOptions(include_columns=["reviewText", "overall"])
+    reviews = csv.read_csv(folder / "reviews.csv", parse_options=multiline, convert_options=wanted)
+    splits = csv.read_csv(folder / "splits" / "user.csv")["split"].to_numpy()
+    if len(splits) != len(reviews):
+        raise InputError(f"splits/user.csv must have a row for each of the {len(reviews)} reviews; got {len(splits)}.")
+
+    def part(number: int) -> Split:
+        rows = np.flatnonzero(splits == number)
+        chosen = reviews.take(rows)
+        texts = tuple(text or "" for text in chosen["reviewText"].to_pylist())
+        return options.limited(Split(Texts(texts), chosen["overall"].to_numpy().astype(np.int64) - 1))
+
+    return Task(part(2), {"subpop1": partial(part, 1), "subpop2": partial(part, 3)}, part(0))
+
+
+def load_domains(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return one domain of reviews to train on and estimate from, and the other three as targets."""
+    reviews = _Reviews(data)
+    domain, features = model.split("-", maxsplit=1)
+    inside = np.flatnonzero(reviews.domains == domain)
+    targets = {name: np.flatnonzero(reviews.domains == name) for name in DOMAINS if name != domain}
+    return reviews.task(inside, targets, features, options, seed)
+
+
+def load_time(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return the reviews until 2005 to train on and estimate from, and the quarters of 2006 as targets."""
+    reviews = _Reviews(data)
+    targets = {
+        f"2006-q{quarter}": np.flatnonzero(
+            (reviews.years == _LAST_SOURCE_YEAR + 1) & ((reviews.months + 2) // 3 == quarter)
+        )
+        for quarter in (1, 2, 3, 4)
+    }
+    inside = np.flatnonzero((reviews.years > 0) & (reviews.years <= _LAST_SOURCE_YEAR))
+    return reviews.task(inside, targets, model, options, seed)
+
+
+class _Reviews:
+    """The reviews at hand: texts, stars, domains, dates and sentence embeddings."""
+
+    def __init__(self, data: Path) -> None:
+        import pyarrow.parquet as pq
+
+        folder = data / "raw" / "amazon_reviews"
+        table = pq.read_table(folder / "reviews.parquet", columns=["domain", "rating", "text", "title", "date"])
+        self.domains = np.array(table["domain"].to_pylist())
+        self.labels = np.searchsorted(STARS, table["rating"].to_numpy())
+        titles, texts = table["title"].to_pylist(), table["text"].to_pylist()
+        self.texts = [f"{title or ''} {text or ''}" for title, text in zip(titles, texts, strict=True)]
+        dates = [_parse_date(text) for text in table["date"].to_pylist()]
+        self.years = np.array([date.year if date else 0 for date in dates])
+        self.months = np.array([date.month if date else 0 for date in dates])
+        with np.load(folder / "minilm_l6_v2_128tok.npz", allow_pickle=False) as file:
+            self.embeddings: NDArray[np.float32] = file["emb"].astype(np.float32)
+
+    def task(self, inside: Rows, targets: dict[str, Rows], model: str, options: Options, seed: int) -> Task:
+        """Divide the source 3 : 1 : 1 into training, labelled source and the target ``same``."""
+        order = np.random.default_rng(seed).permutation(inside)
+        first, second = int(0.6 * len(order)), int(0.8 * len(order))
+        train = order[:first]
+        features = self._features(model, train)
+
+        def part(rows: Rows) -> Split:
+            return Split(Features(features[rows]), self.labels[rows])
+
+        everything = {"same": order[second:]} | targets
+        readers: dict[str, Callable[[], Split]] = {
+            name: partial(lambda rows: options.limited(part(rows)), rows) for name, rows in everything.items()
+        }
+        return Task(part(order[first:second]), readers, part(train))
+
+    def _features(self, model: str, train: Rows) -> Any:
+        """Return the features of all reviews; word weights are learned from the training reviews only."""
+        if model.startswith("minilm"):
+            return self.embeddings
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        words = TfidfVectorizer(min_df=2, ngram_range=(1, 2), max_features=20_000, sublinear_tf=True)
+        words.fit([self.texts[row] for row in train])
+        return words.transform(self.texts).tocsr()
+
+
+def _parse_date(text: str | None) -> datetime | None:
+    """Read a date such as "July 1, 2006"; None where there is none."""
+    try:
+        return datetime.strptime((text or "").strip(), "%B %d, %Y")
+    except ValueError:
+        return None

@@ -1,0 +1,164 @@
+"""Files from the network: whole and verified, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from leadline.errors import InputError
+
+_CHUNK = 1 << 20
+#: Called with bytes done, bytes in all (0 if unknown), and what is being fetched.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that a suite needs and whose licence allows fetching it.
+
+    Attributes
+    ----------
+    url
+        Where it is.
+    path
+        Where it goes, below the data folder.
+    md5
+        Its checksum as published; None where nobody published one.
+    unpack
+        For an archive: the folder, below the data folder, into which it is unpacked; None to keep it as it
+        is.
+    makes
+        What must exist afterwards, below the data folder.
+    """
+
+    url: str
+    path: str
+    makes: str
+    md5: str | None = None
+    unpack: str | None = None
+
+
+def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
+    """Bring a file into the data folder, unless what it makes is there already.
+
+    The bytes go to ``<path>.part``; a later call continues there. Only a complete file of the right checksum
+    gets its real name, and only a completely unpacked archive its folder.
+
+    Parameters
+    ----------
+    item
+        What to fetch.
+    data
+        The data folder.
+    progress
+        Called while bytes arrive.
+
+    Returns
+    -------
+    Path
+        What the item makes.
+    """
+    made = data / item.makes
+    if made.exists():
+        return made
+    file = data / item.path
+    if not file.exists():
+        part = file.with_name(file.name + ".part")
+        part.parent.mkdir(parents=True, exist_ok=True)
+        _receive(item.url, part, progress or (lambda *_: None))
+        _verify(part, item)
+        part.replace(file)
+    if item.unpack is not None:
+        unpack(file, data / item.unpack)
+    if not made.exists():
+        raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
+    return made
+
+
+def _receive(url: str, part: Path, progress: Progress) -> None:
+    """Append to ``part`` what is missing of the file at ``url``."""
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"User-Agent": "leadline"})
+    if done:
+        request.add_header("Range", f"bytes={done}-")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            if done and answer.status != 206:  # the server starts again from the beginning
+                done = 0
+            total = done + int(answer.headers.get("Content-Length") or 0)
+            with part.open("ab" if done else "wb") as file:
+                while block := answer.read(_CHUNK):
+                    file.write(block)
+                    done += len(block)
+                    progress(done, total, part.name.removesuffix(".part"))
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and done:  # nothing is missing; the checksum decides
+            return
+        raise InputError(f"{url} could not be fetched ({error.code} {error.reason}).") from error
+    except OSError as error:
+        raise InputError(
+            f"{url} could not be fetched ({error}); run the command again to continue where it stopped."
+        ) from error
+    if total and done < total:
+        raise InputError(f"{url} broke off after {done} of {total} bytes; run the command again to continue.")
+
+
+def _verify(part: Path, item: Download) -> None:
+    """Refuse a file of the wrong checksum, and remove it so that the next attempt starts afresh."""
+    if item.md5 is None:
+        return
+    with part.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if found != item.md5:
+        part.unlink()
+        raise InputError(f"{item.url} must have the MD5 checksum {item.md5}; got {found}. It was removed.")
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar or zip archive; entries that would leave the folder are refused.
+
+    Everything goes to a folder beside it first and moves into place when it is complete.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    staging = folder / f".{archive.name}.unpacking"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir()
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as file:
+                for name in file.namelist():
+                    _require_inside(name)
+                file.extractall(staging)
+        else:
+            with tarfile.open(archive) as tar:
+                tar.extractall(staging, **_safe())
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        shutil.rmtree(staging)
+        raise InputError(f"{archive} could not be unpacked ({error}); delete it and prepare again.") from error
+    for entry in staging.iterdir():
+        target = folder / entry.name
+        if target.is_dir() and entry.is_dir():
+            shutil.copytree(entry, target, dirs_exist_ok=True)
+        else:
+            entry.replace(target)
+    shutil.rmtree(staging)
+
+
+def _safe() -> dict[str, Any]:
+    """Return tarfile's own protection against entries outside the folder, links and devices."""
+    return {"filter": "data"}
+
+
+def _require_inside(name: str) -> None:
+    """Refuse an absolute path and one that climbs out."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise InputError(f"archive entries must stay inside their folder; got {name!r}.")

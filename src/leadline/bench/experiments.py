@@ -1,0 +1,171 @@
+"""The paper's experiments: comparison, ablations, initialisation, alpha, anchors, and training time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.pipeline import SEEDS, Progress
+from leadline.bench.rows import Row, Variant, rows_stem, run_variants, save_rows
+from leadline.errors import InputError
+from leadline.estimators import METHODS, make
+from leadline.estimators.anchors import PARTS
+
+ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+ANCHOR_COUNTS = (10, 30, 100, 300, 1000, 3000)
+_FIXED = {
+    "Lrn": (),
+    "Fix a": ("anchors",),
+    "Fix p": ("peaks",),
+    "Fix v": ("widths",),
+    "Fix p&v": ("peaks", "widths"),
+}
+
+
+def _learn(fixed: Sequence[str]) -> list[str]:
+    """Return what stays learnable."""
+    return [name for name in PARTS if name not in fixed]
+
+
+EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
+    "main": tuple(Variant(name, name) for name in METHODS),
+    "ablation": tuple(Variant(name, "alsa-g", {"learn": _learn(fixed)}) for name, fixed in _FIXED.items()),
+    "init": tuple(Variant(name, "alsa-g", {"init": name}) for name in ("sample", "random")),
+    "alpha": tuple(
+        Variant(f"{method} {alpha:g}", method, {"alpha": alpha}) for method in ("alsa-g", "alsa-e") for alpha in ALPHAS
+    ),
+    "anchors": tuple(Variant(f"{count}", "alsa-g", {"n_anchors": count}) for count in ANCHOR_COUNTS),
+    "rectify": tuple(Variant(f"{rule or 'none'}", "alsa-g", {"rectify": rule}) for rule in ("total", "single", None)),
+}
+
+
+def run_experiment(
+    suite: Suite,
+    experiment: str,
+    data: Path,
+    out: Path,
+    *,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    models: Sequence[str] | None = None,
+    targets: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Run an experiment on a suite and store its rows as Parquet and JSON below ``out/rows``.
+
+    ``methods`` keeps some of the variants, by the method they use; the other parameters are those of
+    :func:`leadline.bench.rows.run_variants`.
+    """
+    if experiment not in EXPERIMENTS:
+        raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}; got {experiment!r}.")
+    variants = EXPERIMENTS[experiment]
+    if methods is not None:
+        if unknown := [name for name in methods if name not in METHODS]:
+            raise InputError(f"methods must be among {', '.join(METHODS)}; got {', '.join(unknown)}.")
+        variants = tuple(variant for variant in variants if variant.method in methods)
+    if not variants:
+        raise InputError(f"experiment {experiment} has no variant of {', '.join(methods or ())}.")
+    rows = run_variants(
+        suite, variants, data, out, experiment=experiment, seeds=seeds, models=models, targets=targets,
+        progress=progress,
+    )  # fmt: skip
+    save_rows(rows, rows_stem(out, experiment, suite.name))
+    return rows
+
+
+@dataclass(frozen=True)
+class TrainingSize:
+    """The size of a training of ALSA in the paper, and the time the paper states for it on a GPU.
+
+    Attributes
+    ----------
+    dataset
+        The paper's name of it.
+    n_samples, n_classes, n_anchors
+        Source samples (of our splits where the paper does not say), classes and anchors.
+    reported_seconds
+        As in the paper, which rounds.
+    """
+
+    dataset: str
+    n_samples: int
+    n_classes: int
+    n_anchors: int
+    reported_seconds: float
+
+
+TRAINING_SIZES = (
+    TrainingSize("CIFAR10", 6_667, 10, 3000, 10.0),
+    TrainingSize("CIFAR100", 6_667, 100, 3000, 20.0),
+    TrainingSize("ImageNet", 50_000, 1000, 20_000, 1800.0),
+    TrainingSize("Amazon-WILD", 46_950, 5, 5000, 240.0),
+    TrainingSize("Waterbirds", 1_199, 2, 500, 20.0),
+    TrainingSize("MNIST", 6_060, 10, 3000, 30.0),
+    TrainingSize("Office-31", 563, 31, 300, 5.0),
+)
+
+
+@dataclass(frozen=True)
+class TrainingTime:
+    """How long ALSA's fit took on synthetic logits of the paper's size.
+
+    Attributes
+    ----------
+    dataset, n_samples, n_classes, n_anchors, reported_seconds
+        Of :class:`TrainingSize`.
+    epochs
+        Epochs that were timed.
+    seconds
+        Of the whole fit.
+    seconds_per_epoch
+        ``seconds / epochs``, the start included.
+    synthetic
+        Always true: the logits have the size of the data, not its values.
+    """
+
+    dataset: str
+    n_samples: int
+    n_classes: int
+    n_anchors: int
+    reported_seconds: float
+    epochs: int
+    seconds: float
+    seconds_per_epoch: float
+    synthetic: bool = True
+
+
+def time_training(size: TrainingSize, *, max_epochs: int | None = None, seed: int = 0) -> TrainingTime:
+    """Time one fit of ALSA-G on synthetic logits.
+
+    Parameters
+    ----------
+    size
+        Samples, classes and anchors.
+    max_epochs
+        Fewer epochs than the default, for sizes that would take hours.
+    seed
+        Of the logits and the fit.
+    """
+    logits, labels = synthetic_logits(size.n_samples, size.n_classes, seed)
+    estimator = make("alsa-g", n_anchors=size.n_anchors, seed=seed, max_epochs=max_epochs)
+    started = perf_counter()
+    estimator.fit(logits, labels)
+    seconds = perf_counter() - started
+    epochs = len(getattr(estimator, "history_", ())) or 1
+    return TrainingTime(**asdict(size), epochs=epochs, seconds=seconds, seconds_per_epoch=seconds / epochs)
+
+
+def synthetic_logits(
+    n_samples: int, n_classes: int, seed: int
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float32]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return logits of a made-up classifier that is right about four times in five, and the labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n_samples)
+    logits = rng.normal(size=(n_samples, n_classes)).astype(np.float32)
+    logits[np.arange(n_samples), labels] += np.float32(1.3 + np.sqrt(2.0 * np.log(n_classes)))
+    return logits, labels

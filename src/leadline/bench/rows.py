@@ -1,0 +1,263 @@
+"""Estimators x models x targets x seeds, as tidy rows that are kept as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leadline.bench.datasets import models_of
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.pipeline import SEEDS, Progress, require_data
+from leadline.compare import Fitted, evaluate, fit_planned, plan_fits
+from leadline.errors import InputError
+from leadline.estimators.alsa import ALSA, rectification_threshold
+from leadline.files import read_outputs, write_bytes
+from leadline.outputs import Outputs
+from leadline.version import __version__
+
+
+@dataclass(frozen=True)
+class Row:
+    """One estimate. Accuracies are fractions.
+
+    Attributes
+    ----------
+    suite, model, model_seed, target
+        What was estimated; ``model_seed`` is None for models that came trained.
+    experiment, variant
+        The experiment it belongs to ("main" for the plain comparison) and which variant of it.
+    method, seed
+        The estimator, and its seed; None where nothing in it is random.
+    estimate, truth
+        Estimated and true accuracy.
+    n_samples
+        Rows of the target.
+    fit_seconds, seconds
+        Time of the fit, which serves all targets of a model, and of this estimate.
+    version
+        Of Leadline.
+    """
+
+    suite: str
+    model: str
+    model_seed: int | None
+    target: str
+    experiment: str
+    variant: str
+    method: str
+    seed: int | None
+    estimate: float
+    truth: float
+    n_samples: int
+    fit_seconds: float
+    seconds: float
+    version: str
+
+    @property
+    def error(self) -> float:
+        """The absolute error."""
+        return abs(self.estimate - self.truth)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with options, under a name of its own."""
+
+    name: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Targets(Mapping[str, Outputs]):
+    """The targets of a model, read one at a time."""
+
+    paths: Mapping[str, Path]
+
+    def __getitem__(self, name: str) -> Outputs:
+        return read_outputs(self.paths[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+def sources(suite: Suite, data: Path, out: Path) -> list[tuple[str, int | None, Path]]:
+    """Return (model, its seed, folder of logits) for everything that was extracted."""
+    if suite.kind == "logits":
+        require_data(suite, data)
+        return [(model, None, data / suite.needs[0] / model) for model in models_of(suite, data)]
+    found: list[tuple[str, int | None, Path]] = []
+    for folder in sorted((out / "logits" / suite.name).glob("*-seed*")):
+        model, seed = folder.name.rsplit("-seed", maxsplit=1)
+        if (folder / "source.npz").exists():
+            found.append((model, int(seed) if suite.kind != "pretrained" else None, folder))
+    if not found:
+        raise InputError(f"suite {suite.name} has no logits in {out}; run `leadline bench logits {suite.name}` first.")
+    return found
+
+
+def run_variants(
+    suite: Suite,
+    variants: Sequence[Variant],
+    data: Path,
+    out: Path,
+    *,
+    experiment: str = "main",
+    seeds: Sequence[int] = SEEDS,
+    models: Sequence[str] | None = None,
+    targets: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Estimate by every variant on every target of every model, keeping what an earlier run did.
+
+    Parameters
+    ----------
+    suite, variants
+        What to estimate, and how.
+    data, out
+        The data folder, and the folder that receives rows.
+    experiment
+        Name under which the rows are kept.
+    seeds
+        Of estimators with something random. Where the model itself was trained with a seed, the estimator
+        uses that one seed, so that a seed is one run of everything, as in the paper.
+    models, targets
+        Some of them; None for all.
+    progress
+        Called after each variant on each model.
+
+    Returns
+    -------
+    list of Row
+        All rows of this suite and experiment.
+    """
+    found = [source for source in sources(suite, data, out) if models is None or source[0] in models]
+    if not found:
+        raise InputError(f"models must be among those of {suite.name}; got {', '.join(models or ())}.")
+    parts = out / "parts" / experiment / suite.name
+    fits: dict[str, list[Fitted]] = {}
+    rows: list[Row] = []
+    done, total = 0, len(found) * len(variants)
+    for model, model_seed, folder in found:
+        for variant in variants:
+            name = f"{model}{'' if model_seed is None else f'-seed{model_seed}'}__{variant.name}.json"
+            own_seeds = list(seeds) if model_seed is None else [model_seed]
+            key = {
+                "version": __version__, "method": variant.method, "options": _plain(variant.options),
+                "seeds": own_seeds, "targets": None if targets is None else list(targets),
+            }  # fmt: skip
+            same = {"suite": suite.name, "model": model, "model_seed": model_seed, "experiment": experiment}
+            rows += _run_part(parts / name, key, variant, folder, same, targets, fits)
+            done += 1
+            if progress is not None:
+                progress(done, total, f"{model}: {variant.name}")
+    return rows
+
+
+def _run_part(
+    path: Path,
+    key: Mapping[str, Any],
+    variant: Variant,
+    folder: Path,
+    same: Mapping[str, Any],
+    targets: Sequence[str] | None,
+    fits: dict[str, list[Fitted]],
+) -> list[Row]:
+    """Return the rows of one variant on one model: kept ones if they answer the same question, or new."""
+    if path.exists():
+        kept = json.loads(path.read_text())
+        if kept["key"] == key:
+            return [Row(**row) for row in kept["rows"]]
+    paths = {file.stem.removeprefix("target_"): file for file in sorted(folder.glob("target_*.npz"))}
+    if targets is not None:
+        if unknown := [name for name in targets if name not in paths]:
+            raise InputError(f"targets must be among {', '.join(paths)}; got {', '.join(unknown)}.")
+        paths = {name: paths[name] for name in targets}
+    fitted = _fit(folder / "source.npz", variant, key["seeds"], fits)
+    result = evaluate(fitted, _Targets(paths), progress=lambda _: None)
+    rows = [
+        Row(
+            **same,
+            target=row.target,
+            variant=variant.name,
+            method=row.method,
+            seed=row.seed,
+            estimate=row.accuracy,
+            truth=row.truth,
+            n_samples=row.n_samples,
+            fit_seconds=row.fit_seconds,
+            seconds=row.seconds,
+            version=__version__,
+        )
+        for row in result
+        if row.truth is not None
+    ]
+    save_json(path, {"key": dict(key), "rows": [asdict(row) for row in rows]})
+    return rows
+
+
+def _fit(source: Path, variant: Variant, seeds: Sequence[int], fits: dict[str, list[Fitted]]) -> list[Fitted]:
+    """Fit a variant, or reuse the last fit where only alpha differs: it matters after training only."""
+    training = {name: value for name, value in variant.options.items() if name != "alpha"}
+    question = json.dumps([str(source), variant.method, _plain(training), list(seeds)])
+    alpha = variant.options.get("alpha")
+    if alpha is None or question not in fits:
+        fits.clear()
+        plan = plan_fits([variant.method], seeds, {variant.method: training})
+        fits[question] = fit_planned(read_outputs(source), plan, progress=lambda _: None)
+    if alpha is not None:
+        for fit in fits[question]:
+            if not isinstance(fit.estimator, ALSA):
+                raise InputError(f"only ALSA has alpha; got it for {variant.method}.")
+            fit.estimator.set_params(alpha=alpha)
+            fit.estimator.alpha_ = alpha
+            fit.estimator.threshold_ = rectification_threshold(alpha, fit.estimator.get_params()["influence"])
+    return fits[question]
+
+
+def save_rows(rows: Sequence[Row], stem: Path) -> tuple[Path, Path]:
+    """Write rows as ``stem.parquet`` and ``stem.json``, and return both paths."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    records = [asdict(row) for row in rows]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(records), sink, compression="zstd")
+    parquet = stem.with_name(stem.name + ".parquet")
+    parquet.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(parquet, sink.getvalue().to_pybytes(), force=True)
+    return parquet, save_json(stem.with_name(stem.name + ".json"), records)
+
+
+def load_rows(out: Path, experiment: str = "main") -> list[Row]:
+    """Read the rows of every suite that an experiment was run on."""
+    import pyarrow.parquet as pq
+
+    rows = []
+    for path in sorted((out / "rows" / experiment).glob("*.parquet")):
+        rows += [Row(**record) for record in pq.read_table(path).to_pylist()]
+    return rows
+
+
+def rows_stem(out: Path, experiment: str, suite: str) -> Path:
+    """Return where the rows of a suite go, without the ending."""
+    return out / "rows" / experiment / suite
+
+
+def save_json(path: Path, value: Any) -> Path:
+    """Write a value as JSON, completely or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, (json.dumps(value, indent=1) + "\n").encode(), force=True)
+    return path
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as JSON gives them back."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(options)))
+    return plain

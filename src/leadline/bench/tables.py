@@ -1,0 +1,205 @@
+"""Tables for people: the suites, and the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leadline.bench.claims import Claim, check_claims
+from leadline.bench.datasets import SUITES
+from leadline.bench.experiments import TRAINING_SIZES
+from leadline.bench.records import PAPER_METHODS, reported_mae
+from leadline.errors import InputError
+from leadline.estimators import METHODS
+from leadline.render import Cell, Document, Table
+
+_LEGEND = (
+    "Errors are mean absolute errors in points; measured numbers have the standard deviation over targets, "
+    "models and seeds in brackets. Reported numbers are the paper's, of its own models and data; a suite "
+    "marked ~ is a similar shift on other data or models."
+)
+
+
+def list_document(data: Path) -> Document:
+    """Return the table of suites, and whether the data of each is there."""
+    records: list[dict[str, Any]] = []
+    for suite in SUITES.values():
+        missing = suite.missing(data)
+        records.append(
+            {
+                "name": suite.name, "shift": suite.shift, "source": suite.source, "targets": suite.targets,
+                "models": list(suite.models) or "as found", "classes": suite.n_classes, "size": suite.size,
+                "licence": suite.licence, "present": not missing, "missing": missing,
+            }
+        )  # fmt: skip
+    rows = [
+        [
+            record["name"], record["shift"], record["source"], record["targets"], _models(record["models"]),
+            str(record["classes"]), record["size"], record["licence"],
+            Cell("yes", style="green") if record["present"] else Cell("no", style="dim"),
+        ]
+        for record in records
+    ]  # fmt: skip
+    header = ("suite", "shift", "source", "targets", "models", "classes", "size", "licence", "data")
+    table = Table(header, rows, "Suites of the benchmark", left=(0, 1, 2, 3, 4, 6, 7, 8))
+    flat = [
+        record | {"models": _models(record["models"]), "missing": " ".join(record["missing"])} for record in records
+    ]
+    return Document(records, flat, [table], [f"Data folder: {data}"])
+
+
+def _models(models: str | Sequence[str]) -> str:
+    """Name the models, or their number where they are many."""
+    if isinstance(models, str):
+        return models
+    return ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
+
+
+def result_document(
+    measured: Mapping[str, Any], reported: Mapping[str, Any], suites: Sequence[str] | None = None
+) -> Document:
+    """Return measured beside reported numbers, and the paper's claims with a verdict each.
+
+    Parameters
+    ----------
+    measured, reported
+        The two records.
+    suites
+        Some of them; None for all that were measured.
+    """
+    main = measured["experiments"].get("main", {})
+    if suites is not None:
+        if unknown := [name for name in suites if name not in main]:
+            raise InputError(f"no results of {', '.join(unknown)} yet; run `leadline bench run {unknown[0]}` first.")
+        main = {name: main[name] for name in suites}
+    if not main and not measured["training_time"]:
+        raise InputError("nothing was measured yet; run `leadline bench run SUITE` first.")
+    claims = check_claims(measured)
+    tables = [_mae_table(main), _side_by_side(main, reported), _fit_table(main)]
+    tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
+    tables += [_time_table(measured["training_time"]), _claims_table(claims)]
+    data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
+    return Document(data, _records(main, reported), [table for table in tables if table.rows], [_LEGEND])
+
+
+def _records(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one flat row per suite, group of targets and method."""
+    paper = reported_mae(reported)
+    records: list[dict[str, Any]] = []
+    for suite, entry in main.items():
+        groups = {"all": entry["all"]} | entry["paper_rows"]
+        for group, scores in groups.items():
+            for method, score in scores.items():
+                theirs = paper.get(group, {}).get(method)
+                records.append(
+                    {"suite": suite, "targets": group, "method": method, "version": entry["version"]}
+                    | {f"measured_{name}": score[name] for name in ("mae", "std", "seed_std", "r2", "rho", "rows")}
+                    | {"reported_mae": theirs}
+                )
+    return records
+
+
+def _cell(score: Mapping[str, Any] | None, best: float | None) -> Cell:
+    """Write an error and its deviation in points; the smallest stands out."""
+    if score is None:
+        return Cell("")
+    text = f"{100 * score['mae']:.1f} ({100 * score['std']:.1f})"
+    return Cell(text, style="bold green" if score["mae"] == best else "")
+
+
+def _name(suite: str, entry: Mapping[str, Any]) -> str:
+    """Mark suites that are not the paper's own."""
+    return suite if entry["same_setting"] else f"{suite} ~"
+
+
+def _mae_table(main: Mapping[str, Any]) -> Table:
+    """Return all methods on all suites."""
+    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    rows = []
+    for suite, entry in main.items():
+        best = min(score["mae"] for score in entry["all"].values())
+        cells = [_cell(entry["all"].get(method), best) for method in methods]
+        rows.append([_name(suite, entry), entry["shift"], *cells])
+    return Table(("suite", "shift", *methods), rows, "Measured: all targets of each suite", left=(0, 1))
+
+
+def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any]) -> Table:
+    """Return each row of the paper that something measured can be held against, both sides."""
+    paper = reported_mae(reported)
+    rows: list[list[Cell | str]] = []
+    for suite, entry in main.items():
+        for paper_row, scores in entry["paper_rows"].items():
+            theirs = paper[paper_row]
+            lowest = min(theirs.values())
+            cells = [
+                Cell(f"{100 * theirs[method]:.1f}", style="bold" if theirs[method] == lowest else "")
+                for method in PAPER_METHODS
+            ]
+            rows.append([paper_row, "reported", *cells])
+            best = min((scores[method]["mae"] for method in PAPER_METHODS if method in scores), default=None)
+            ours = [_cell(scores.get(method), best) for method in PAPER_METHODS]
+            rows.append(["", f"measured: {_name(suite, entry)}", *ours])
+    header = ("row of the paper", "", *PAPER_METHODS)
+    return Table(header, rows, "The paper's Table 1 beside ours", left=(0, 1))
+
+
+def _fit_table(main: Mapping[str, Any]) -> Table:
+    """Return agreement with y = x and correlation."""
+    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    rows = []
+    for suite, entry in main.items():
+        cells = []
+        for method in methods:
+            score = entry["all"].get(method)
+            known = score is not None and score["r2"] is not None
+            cells.append(f"{score['r2']:.2f} / {score['rho'] or 0:.2f}" if known else "")
+        rows.append([_name(suite, entry), *cells])
+    return Table(("suite", *methods), rows, "Measured: R2 against y = x / Pearson correlation")
+
+
+def _experiment_table(experiment: str, entries: Mapping[str, Any]) -> Table:
+    """Return the variants of an experiment on each suite."""
+    variants = list(dict.fromkeys(variant for entry in entries.values() for variant in entry["all"]))
+    rows: list[list[Cell | str]] = []
+    for suite, entry in entries.items():
+        best = min(score["mae"] for score in entry["all"].values())
+        rows.append([_name(suite, entry), *(_cell(entry["all"].get(variant), best) for variant in variants)])
+    return Table(("suite", *variants), rows, f"Measured: experiment {experiment}")
+
+
+def _time_table(times: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the paper's training times beside ours."""
+    order = [size.dataset for size in TRAINING_SIZES]
+    rows = [
+        [
+            entry["dataset"], f"{entry['n_samples']:,}", str(entry["n_classes"]), f"{entry['n_anchors']:,}",
+            f"about {entry['reported_seconds']:g} s (GPU)", f"{entry['seconds']:.1f} s",
+            str(entry["epochs"]), f"{entry['seconds_per_epoch']:.2f} s",
+        ]
+        for entry in sorted(times, key=lambda entry: order.index(entry["dataset"]))
+    ]  # fmt: skip
+    header = (
+        "dataset",
+        "samples",
+        "classes",
+        "anchors",
+        "reported",
+        "measured, synthetic logits",
+        "epochs",
+        "per epoch",
+    )
+    return Table(header, rows, "Training time of ALSA-G at the paper's sizes")
+
+
+def _claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the verdicts."""
+    styles: Mapping[str, str] = {"holds": "green", "does not hold": "red", "no data": "dim"}
+    rows: list[list[Cell | str]] = [
+        [
+            claim.claim, Cell(claim.verdict, style=styles[claim.verdict]),
+            "paper's data" if claim.own_data else "similar data" if claim.evidence else "", claim.evidence,
+        ]
+        for claim in claims
+    ]  # fmt: skip
+    return Table(("claim of the paper", "verdict", "on", "in points"), rows, "Claims", left=(0, 1, 2, 3))

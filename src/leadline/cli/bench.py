@@ -1,0 +1,290 @@
+"""``leadline bench``: the paper's datasets, models, experiments and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leadline.cli.options import FormatOption, QuietOption, split, split_integers
+from leadline.cli.terminal import progress, show, tell
+from leadline.render import Document, Table
+
+app = typer.Typer(
+    help="Reproduce the paper: datasets, training, logits, experiments, tables and figures.",
+    no_args_is_help=True,
+)
+
+DataOption = Annotated[
+    Path, typer.Option("--data", envvar="LEADLINE_DATA", metavar="DIR", help="Folder with the datasets.")
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for checkpoints, logits, rows and measured.json.")
+]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A suite; see `leadline bench list`.")]
+SeedsOption = Annotated[str, typer.Option("--seeds", metavar="0,1,...", help="Seeds.")]
+ModelsOption = Annotated[
+    str | None, typer.Option("--models", metavar="A,B,...", help="Some of the suite's models; all by default.")
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="A torch device: cpu, cuda, mps.")]
+Cifar101Option = Annotated[str, typer.Option("--cifar-10.1", metavar="v4|v6", help="Version of CIFAR-10.1.")]
+ImagenetOption = Annotated[
+    str,
+    typer.Option(
+        "--imagenet-source", metavar="all|half",
+        help="ImageNet validation images used as source: all, or half with the rest as target `clean`.",
+    ),
+]  # fmt: skip
+ImbalanceOption = Annotated[
+    str,
+    typer.Option(
+        "--imbalance", metavar="all|first-ten",
+        help="CIFAR-100: class sizes rise over all classes, or over classes 0 to 9 only.",
+    ),
+]  # fmt: skip
+CorruptionsOption = Annotated[
+    str,
+    typer.Option(
+        "--corruptions", metavar="auto|official|generated",
+        help="Read CIFAR-10-C and CIFAR-100-C, or generate them from the clean test images.",
+    ),
+]  # fmt: skip
+FrostOption = Annotated[
+    Path | None, typer.Option("--frost", metavar="DIR", help="Photographs of frost for generated corruptions.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", metavar="N", help="At most N samples of each set, for a trial.")
+]
+
+_DATA, _OUT = Path("data"), Path("results")
+
+
+@app.command("list")
+def list_(*, data: DataOption = _DATA, format: FormatOption = "table", quiet: QuietOption = False) -> None:
+    """List the suites: shift, source, targets, models, size, licence, and whether the data is there."""
+    from leadline.bench.tables import list_document
+
+    del quiet
+    show(list_document(data), format)
+
+
+@app.command()
+def prepare(
+    name: NameArgument, *, data: DataOption = _DATA, format: FormatOption = "table", quiet: QuietOption = False
+) -> None:
+    """Download the data of a suite, or say exactly how to get it. Continues where an earlier attempt stopped."""
+    from leadline.bench.datasets import get_suite
+    from leadline.bench.download import fetch
+
+    suite = get_suite(name)
+    rows = []
+    with progress(f"prepare {name}", quiet=quiet) as advance:
+        for item in suite.downloads:
+            path = fetch(item, data, advance)
+            rows.append({"file": str(path), "url": item.url, "md5": item.md5 or "none published"})
+    missing = suite.missing(data)
+    notes = []
+    if missing:
+        notes = [f"Still missing in {data}: {', '.join(missing)}.", *suite.instructions.splitlines()]
+        notes = [note.replace("DATA", str(data)) for note in notes]
+    summary = {"suite": name, "ready": not missing, "missing": missing, "instructions": suite.instructions}
+    _show_rows(rows, f"Files of {name}", format, notes=notes or [f"{name} is ready."], data=summary | {"files": rows})
+
+
+@app.command()
+def train(
+    name: NameArgument,
+    *,
+    data: DataOption = _DATA,
+    out: OutOption = _OUT,
+    seeds: SeedsOption = "0,1,2",
+    models: ModelsOption = None,
+    max_epochs: Annotated[int | None, typer.Option("--max-epochs", help="Fewer epochs than the recipe.")] = None,
+    device: DeviceOption = "cpu",
+    imbalance: ImbalanceOption = "all",
+    limit: LimitOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Train the models of a suite by the paper's recipe; continues from the last finished epoch."""
+    from leadline.bench.datasets import get_suite
+    from leadline.bench.inputs import Options
+    from leadline.bench.pipeline import train_suite
+
+    with progress(f"train {name}", quiet=quiet) as advance:
+        report = train_suite(
+            get_suite(name), data, out, options=Options(imbalance=imbalance, limit=limit),
+            seeds=split_integers(seeds, "--seeds"), models=split(models, "--models"), max_epochs=max_epochs,
+            device=device, progress=advance,
+        )  # fmt: skip
+    _show_rows(report, f"Trained models of {name}", format)
+
+
+@app.command()
+def logits(
+    name: NameArgument,
+    *,
+    data: DataOption = _DATA,
+    out: OutOption = _OUT,
+    seeds: SeedsOption = "0,1,2",
+    models: ModelsOption = None,
+    device: DeviceOption = "cpu",
+    cifar101: Cifar101Option = "v6",
+    imagenet_source: ImagenetOption = "all",
+    imbalance: ImbalanceOption = "all",
+    corruptions: CorruptionsOption = "auto",
+    frost: FrostOption = None,
+    limit: LimitOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Store the logits of every model on source and targets; files that are there are kept."""
+    from leadline.bench.datasets import get_suite
+    from leadline.bench.inputs import Options
+    from leadline.bench.pipeline import extract_logits
+
+    options = Options(
+        cifar101=cifar101, imagenet_source=imagenet_source, imbalance=imbalance, corruptions=corruptions,
+        frost_folder=frost, limit=limit,
+    )  # fmt: skip
+    with progress(f"logits {name}", quiet=quiet) as advance:
+        folders = extract_logits(
+            get_suite(name), data, out, options=options, seeds=split_integers(seeds, "--seeds"),
+            models=split(models, "--models"), device=device, progress=advance,
+        )  # fmt: skip
+    rows = [{"folder": str(folder), "files": len(list(folder.glob("*.npz")))} for folder in folders]
+    _show_rows(rows, f"Logits of {name}", format)
+
+
+@app.command()
+def run(
+    name: NameArgument,
+    *,
+    experiment: Annotated[
+        str, typer.Option("--experiment", help="main, ablation, init, alpha, anchors or rectify.")
+    ] = "main",
+    data: DataOption = _DATA,
+    out: OutOption = _OUT,
+    methods: Annotated[
+        str | None, typer.Option("--methods", metavar="A,B,...", help="Some methods; all by default.")
+    ] = None,
+    models: ModelsOption = None,
+    targets: Annotated[
+        str | None, typer.Option("--targets", metavar="A,B,...", help="Some targets; all by default.")
+    ] = None,
+    seeds: SeedsOption = "0,1,2",
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Estimate by all methods on all targets with all seeds; store rows and update measured.json.
+
+    What an earlier run of the same version finished is kept.
+    """
+    from leadline.bench.datasets import get_suite
+    from leadline.bench.experiments import run_experiment
+    from leadline.bench.records import record, summarise
+
+    with progress(f"run {name}", quiet=quiet) as advance:
+        rows = run_experiment(
+            get_suite(name), experiment, data, out, methods=split(methods, "--methods"),
+            models=split(models, "--models"), targets=split(targets, "--targets"),
+            seeds=split_integers(seeds, "--seeds"), progress=advance,
+        )  # fmt: skip
+    path = record(out, experiment, rows)
+    scores = summarise(rows)[name]["all"]
+    records = [{"variant": variant} | score for variant, score in scores.items()]
+    tell(f"recorded in {path}", quiet=quiet)
+    _show_rows(records, f"{name}, experiment {experiment}", format)
+
+
+@app.command()
+def times(
+    *,
+    out: OutOption = _OUT,
+    datasets: Annotated[
+        str | None, typer.Option("--datasets", metavar="A,B,...", help="Some datasets of the paper's table.")
+    ] = None,
+    max_epochs: Annotated[
+        int | None, typer.Option("--max-epochs", help="Time so many epochs only, for the large sizes.")
+    ] = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Time ALSA's training on synthetic logits of the paper's sizes, and record it."""
+    from leadline.bench.experiments import TRAINING_SIZES, time_training
+    from leadline.bench.records import record
+    from leadline.errors import InputError
+
+    wanted = split(datasets, "--datasets")
+    known = [size.dataset for size in TRAINING_SIZES]
+    if unknown := [dataset for dataset in wanted or () if dataset not in known]:
+        raise InputError(f"--datasets must be among {', '.join(known)}; got {', '.join(unknown)}.")
+    sizes = [size for size in TRAINING_SIZES if wanted is None or size.dataset in wanted]
+    measured = []
+    with progress("training times", quiet=quiet) as advance:
+        for number, size in enumerate(sizes):
+            measured.append(time_training(size, max_epochs=max_epochs))
+            record(out, times=measured[-1:])
+            advance(number + 1, len(sizes), size.dataset)
+    _show_rows([vars(time) for time in measured], "Training time of ALSA-G, synthetic logits", format)
+
+
+@app.command()
+def table(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Suites; all by default.")] = None,
+    *,
+    out: OutOption = _OUT,
+    results: Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Folder with reported.json.")] = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Show what was measured beside what the paper reports, and which of its claims hold."""
+    from leadline.bench.records import find_reported, load_measured, load_reported
+    from leadline.bench.tables import result_document
+
+    del quiet
+    show(result_document(load_measured(out), load_reported(find_reported(results)), names or None), format)
+
+
+@app.command()
+def figures(
+    *,
+    out: OutOption = _OUT,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="DIR", help="Where to draw; OUT/figures by default.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--kind", metavar="svg|png|pdf", help="Kind of file.")] = "svg",
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Draw the figures of everything that was run."""
+    from leadline.bench.figures import draw_figures
+
+    del quiet
+    paths = draw_figures(out, folder or out / "figures", kind=kind)
+    _show_rows([{"figure": str(path)} for path in paths], "Figures", format)
+
+
+def _show_rows(
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    format: str,
+    *,
+    notes: Sequence[str] = (),
+    data: Any = None,
+) -> None:
+    """Print rows that share their columns."""
+    header = list(rows[0]) if rows else []
+    cells = [[_text(row[name]) for name in header] for row in rows]
+    left = [place for place, name in enumerate(header) if rows and isinstance(rows[0][name], str)]
+    tables = [Table(header, cells, title, left)] if rows else []
+    show(Document(list(rows) if data is None else data, rows, tables, notes), format)
+
+
+def _text(value: Any) -> str:
+    """Write a value for people; numbers with four digits."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
