@@ -9,13 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.errors import InputError
-from leadline.estimators.anchors import Training, default_anchor_count, initial_field, train
+from leadline.estimators.anchors import (
+    PARTS,
+    UNIFIED_PEAK,
+    Training,
+    default_anchor_count,
+    default_epochs,
+    initial_field,
+    sigmoid,
+    train,
+)
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.kernels import AnchorField, get_kernel
 from leadline.outputs import FloatArray, IntArray, as_logits
 
-UNIFIED_PEAK = 6.0
-LEARNABLE = ("anchors", "peaks", "widths")
+
+# Where alpha starts when it is not given, and by how much rectification may then change the estimate on the source
+# itself: alpha rises until it changes no more. A fixed alpha that suits confident models takes the honest doubt of
+# less accurate ones for ignorance (docs/alsa-defaults.md).
+_START_ALPHA = {"gaussian": 0.98, "exponential": 0.9}
+_SOURCE_TOLERANCE = 0.015
 
 
 def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:
@@ -37,6 +50,14 @@ def rectification_threshold(alpha: float, influence: Literal["gaussian", "expone
     return UNIFIED_PEAK * (1.0 - alpha)
 
 
+def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "exponential"]) -> float:
+    """Invert :func:`rectification_threshold`."""
+    from scipy.special import erf
+
+    share = threshold / UNIFIED_PEAK
+    return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
+
+
 class ALSA(Estimator):
     """ALSA: learned anchors in logit space tell how likely each prediction is right.
 
@@ -51,7 +72,8 @@ class ALSA(Estimator):
     n_anchors
         Number of anchors k; None chooses it from the numbers of samples and classes.
     alpha
-        Share of an anchor's area of influence that counts as within reach; None for the default of the influence.
+        Share of an anchor's area of influence that counts as within reach. None takes 0.98 (Gaussian) or 0.9
+        (exponential), raised until rectification changes the estimate on the source itself by 1.5 points at most.
     rectify
         Which samples count 1/c: those whose "total" influence is below the threshold (the paper's equation), those
         on which no "single" anchor has more (its appendix), or None of them.
@@ -75,8 +97,8 @@ class ALSA(Estimator):
     ----------
     anchors_, peaks_, widths_
         Shapes (k, c), (k,) and (k,): what was learned.
-    threshold_
-        Influence below which a sample is out of reach.
+    alpha_, threshold_
+        Share of the area within reach, and the influence at its edge, below which a sample is out of reach.
     history_
         One dict per epoch: epoch, loss, accuracy.
     stop_reason_
@@ -103,6 +125,7 @@ class ALSA(Estimator):
     anchors_: NDArray[np.float32]
     peaks_: NDArray[np.float32]
     widths_: NDArray[np.float32]
+    alpha_: float
     threshold_: float
     history_: list[dict[str, float]]
     stop_reason_: str
@@ -115,10 +138,10 @@ class ALSA(Estimator):
         alpha: float | None = None,
         rectify: Literal["total", "single"] | None = "total",
         init: Literal["sample", "random"] = "sample",
-        learn: Collection[str] = LEARNABLE,
+        learn: Collection[str] = PARTS,
         epsilon: float = 1e-5,
         max_epochs: int | None = None,
-        learning_rate: float = 3e-3,
+        learning_rate: float = 1e-2,
         batch_size: int = 256,
         backend: Literal["numba", "torch"] = "numba",
         device: str | None = None,
@@ -153,9 +176,9 @@ class ALSA(Estimator):
         for name, (value, allowed) in choices.items():
             if value not in allowed:
                 raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-        unknown = set(self.learn) - set(LEARNABLE)
+        unknown = set(self.learn) - set(PARTS)
         if isinstance(self.learn, str) or unknown:
-            raise InputError(f"learn must be a collection of {', '.join(LEARNABLE)}; got {self.learn!r}.")
+            raise InputError(f"learn must be a collection of {', '.join(PARTS)}; got {self.learn!r}.")
         if self.alpha is not None and not 0.0 < self.alpha < 1.0:
             raise InputError(f"alpha must be between 0 and 1; got {self.alpha}.")
         positive = {
@@ -170,43 +193,63 @@ class ALSA(Estimator):
         self._check_options()
         correct = logits.argmax(axis=1) == labels
         n, c = logits.shape
-        gaussian = self.influence_kind == "gaussian"
-        self.threshold_ = rectification_threshold(self.alpha or DEFAULT_ALPHA[self.influence_kind], self.influence_kind)
         kernel = get_kernel(self.backend, self.device)
         rng = np.random.default_rng(self.seed)
         field = initial_field(
             kernel, logits, correct,
-            n_anchors=self.n_anchors or default_anchor_count(n, c), power=2 if gaussian else 1, init=self.init, rng=rng,
+            n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
         )  # fmt: skip
         options = Training(
-            learn=frozenset(self.learn), epsilon=self.epsilon, max_epochs=self.max_epochs,
+            learn=frozenset(self.learn), epsilon=self.epsilon,
+            max_epochs=self.max_epochs or default_epochs(n, self.batch_size),
             learning_rate=self.learning_rate, batch_size=self.batch_size,
         )  # fmt: skip
         field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
         self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
+        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits)
+        self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
+
+    def _harmless_alpha(self, logits: FloatArray) -> float:
+        """Return the smallest alpha, from the start value up, whose rectification leaves the source's estimate be."""
+        start = _START_ALPHA[self.influence_kind]
+        total = get_kernel(self.backend, self.device).influence(logits, self._field)
+        felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
+        order = np.argsort(felt)
+        change = np.abs(np.cumsum(sigmoid(total[order]) - 1.0 / self.n_classes_)) / len(total)
+        too_many = np.flatnonzero(change > _SOURCE_TOLERANCE)
+        if self.rectify is None or len(too_many) == 0:
+            return start
+        threshold = min(felt[order[too_many[0]]], rectification_threshold(start, self.influence_kind))
+        return _alpha_of_threshold(threshold, self.influence_kind)
+
+    @property
+    def _power(self) -> int:
+        """The power of the distance in the influence."""
+        return 2 if self.influence_kind == "gaussian" else 1
 
     @property
     def _field(self) -> AnchorField[Any]:
         """The learned anchors, where the backend wants them."""
         as_array = get_kernel(self.backend, self.device).asarray
-        power = 2 if self.influence_kind == "gaussian" else 1
-        return AnchorField(as_array(self.anchors_), as_array(self.peaks_), as_array(self.widths_), power)
+        return AnchorField(as_array(self.anchors_), as_array(self.peaks_), as_array(self.widths_), self._power)
 
     def influence(self, logits: Any) -> NDArray[np.float64]:
         """Return the total influence of the anchors on each row, shape (n,)."""
         logits = as_logits(logits, n_classes=self._check_fitted())
         return get_kernel(self.backend, self.device).influence(logits, self._field)
 
+    def _strongest(self, logits: FloatArray) -> NDArray[np.float64]:
+        """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
+        return get_kernel(self.backend, self.device).strongest(logits, self._field)
+
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum probabilities of correctness, and count the rows out of reach."""
         del state
-        kernel = get_kernel(self.backend, self.device)
-        total = kernel.influence(logits, self._field)
-        with np.errstate(over="ignore"):
-            correctness = 1.0 / (1.0 + np.exp(-total))
+        total = get_kernel(self.backend, self.device).influence(logits, self._field)
+        correctness = sigmoid(total)
         if self.rectify is None:
             return Reduced.from_values(logits, correctness, rectified=0.0)
-        felt = np.abs(total) if self.rectify == "total" else kernel.strongest(logits, self._field)
+        felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
         outside = felt < self.threshold_
         correctness[outside] = 1.0 / self.n_classes_
         return Reduced.from_values(logits, correctness, rectified=float(np.count_nonzero(outside)))
@@ -215,11 +258,10 @@ class ALSA(Estimator):
         del state
         return {
             "rectified_share": float(total.sums["rectified"] / total.sums["count"].sum()),
+            "alpha": self.alpha_,
             "threshold": self.threshold_,
             "n_anchors": len(self.peaks_),
             "stop_reason": self.stop_reason_,
             "epochs": len(self.history_),
         }
 
-
-DEFAULT_ALPHA = {"gaussian": 0.98, "exponential": 0.98}

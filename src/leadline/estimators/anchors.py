@@ -1,7 +1,14 @@
-"""How ALSA's anchors are placed and trained."""
+"""How ALSA's anchors are placed and trained.
+
+The paper leaves the optimiser, the batches, the number of epochs and the initial peaks and widths open. The choices
+here come from a study on real logits (``docs/alsa-defaults.md``). What they have in common is that nothing is set in
+absolute terms: widths follow the data's own distances and peaks the data's own accuracy, so that a fit starts neither
+saturated nor blind, with 2 classes or 1,000.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +19,43 @@ from leadline.kernels import AnchorField, Gradients, Kernel
 from leadline.kernels.base import unit_rows
 from leadline.outputs import FloatArray
 
-KNOBS = dict(reach=0.1, jitter=0.2, start=1.0, wd=0.0, k_per=1.0, scale_anchor=True)
+PARTS = ("anchors", "peaks", "widths")
+
+# Initial width: the average anchor-sample pair decays to this share of 1/c. With c equally frequent classes an anchor
+# then feels this share of its own class and next to nothing of the others, however far cosine distances concentrate.
+# The exponential influence has the longer tail and needs the shorter reach.
+_REACH = {2: 0.22, 1: 0.06}
+_WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
+_SAMPLE = 2048  # source rows that suffice to set the initial widths and peaks
+UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
+_LEAST_INFLUENCE = 0.1  # initial mean |total influence| where the accuracy is near 1/2: peaks of zero would learn nothing
+
+# Adam steps that training takes at the least. More lower the loss on the source and raise the error on the targets.
+_STEPS = 200
+_MIN_EPOCHS = 3
+_MEAN_DECAY, _SQUARE_DECAY, _FLOOR = 0.9, 0.999, 1e-8  # of Adam, as published
+
+
+@dataclass(frozen=True)
+class Training:
+    """Options of :func:`train`."""
+
+    learn: frozenset[str]
+    epsilon: float
+    max_epochs: int
+    learning_rate: float
+    batch_size: int
 
 
 def default_anchor_count(n_samples: int, n_classes: int) -> int:
-    return min(n_samples, 300)
+    """Return the number of anchors: some for every class, and never more than there are samples."""
+    return min(n_samples, 300 + 10 * n_classes)
+
+
+def default_epochs(n_samples: int, batch_size: int) -> int:
+    """Return how many epochs make the default number of steps."""
+    steps_per_epoch = -(-n_samples // batch_size)
+    return max(_MIN_EPOCHS, -(-_STEPS // steps_per_epoch))
 
 
 def initial_field(
@@ -29,80 +68,127 @@ def initial_field(
     init: Literal["sample", "random"],
     rng: np.random.Generator,
 ) -> AnchorField[Any]:
-    n = len(logits)
-    chosen = rng.choice(n, n_anchors, replace=n_anchors > n)
-    anchors = np.asarray(logits[chosen], dtype=np.float32)
-    if KNOBS["scale_anchor"]:
-        anchors = unit_rows(anchors)
-    signs = np.where(correct[chosen], 1.0, -1.0)
-    # widths
-    sub = unit_rows(logits[rng.choice(n, min(n, 1000), replace=False)])
-    d = np.maximum(1 - unit_rows(anchors) @ sub.T, 0)
-    dq = np.quantile(d, KNOBS["reach"], axis=1)
-    if KNOBS.get("global"):
-        dq = np.full_like(dq, np.median(dq))
-    dq = np.maximum(dq, 1e-4)
-    v = 1 / dq if power == 2 else 1 / np.sqrt(dq)
-    v = v * (1 + KNOBS["jitter"] * rng.normal(size=n_anchors))
-    f = AnchorField(kernel.asarray(anchors), kernel.asarray(signs), kernel.asarray(v), power)
-    infl = kernel.influence(logits[: 2000], f)
-    p0 = KNOBS["start"] / np.mean(np.abs(infl))
-    return AnchorField(f.anchors, kernel.asarray(signs * p0), f.widths, power)
+    """Place anchors where the source's logits are.
+
+    Parameters
+    ----------
+    kernel
+        Where to compute.
+    logits
+        Shape (n, c): the source.
+    correct
+        Shape (n,): whether each prediction is right.
+    n_anchors
+        Number of anchors k.
+    power
+        2 for Gaussian influence, 1 for exponential.
+    init
+        "sample" takes k of the rows; "random" draws from a normal distribution with the mean and spread of each
+        class's logits, and takes the sign of the nearest of a sample of rows.
+    rng
+        Of everything random.
+    """
+    n, c = logits.shape
+    sample = rng.choice(n, min(n, _SAMPLE), replace=False)
+    neighbours = unit_rows(logits[sample])
+    if init == "sample":
+        chosen = rng.choice(n, n_anchors, replace=n_anchors > n)
+        positions = unit_rows(logits[chosen])
+        right = correct[chosen]
+    else:
+        positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
+        right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
+    signs = np.where(right, 1.0, -1.0)
+
+    reach = np.maximum(1.0 - positions @ neighbours.T, 0.0) ** power
+    log_rate = _solve(lambda rate: float(np.exp(-np.exp(rate) * reach).mean()), _REACH[power] / c, (-5.0, 14.0))
+    widths = np.exp(log_rate / 2) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
+
+    field = AnchorField(*map(kernel.asarray, (positions, signs, widths)), power)
+    influence = kernel.influence(logits[sample], field)
+    typical = max(float(np.abs(influence).mean()), np.finfo(np.float32).tiny)
+    bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
+    log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
+    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
 
 
-@dataclass(frozen=True)
-class Training:
-    learn: frozenset[str]
-    epsilon: float
-    max_epochs: int | None
-    learning_rate: float
-    batch_size: int
+def train(
+    kernel: Kernel,
+    logits: FloatArray,
+    correct: NDArray[np.bool_],
+    field: AnchorField[Any],
+    options: Training,
+    rng: np.random.Generator,
+) -> tuple[AnchorField[NDArray[np.float32]], list[dict[str, float]], str]:
+    """Minimise the binary cross-entropy of correctness with Adam.
 
-
-def train(kernel, logits, correct, field, options, rng):
-    units = kernel.asarray(unit_rows(logits))
-    delta = kernel.asarray(correct.astype(np.float32))
-    names = [x for x in ("anchors", "peaks", "widths") if x in options.learn]
-    n = len(logits)
-    par = {x: getattr(field, x) for x in ("anchors", "peaks", "widths")}
-    m = {x: 0 * par[x] for x in names}
-    s = {x: 0 * par[x] for x in names}
-    scale = {"anchors": KNOBS.get("la", 1.0), "peaks": KNOBS.get("lp", 1.0), "widths": KNOBS.get("lv", 1.0)}
-    if KNOBS.get("rel"):
-        scale["peaks"] *= float(np.abs(par["peaks"]).mean())
-        scale["widths"] *= float(np.abs(par["widths"]).mean())
-        scale["anchors"] *= float(np.abs(par["anchors"]).mean())
-    acc = correct.mean()
-    hist = []
-    reason = "max_epochs"
-    step = 0
-    E = options.max_epochs or 100
-    for epoch in range(E):
+    Returns
+    -------
+    tuple
+        The trained anchors, one dict per epoch (epoch, loss, accuracy), and why training stopped: "converged" when
+        the estimated accuracy on the source came within epsilon of the true one, "max_epochs", or "nothing_to_learn".
+    """
+    units, targets = kernel.asarray(unit_rows(logits)), kernel.asarray(correct)
+    accuracy, n = correct.mean(), len(logits)
+    optimiser = _Adam({part: getattr(field, part) for part in PARTS}, options.learn, options.learning_rate)
+    history: list[dict[str, float]] = []
+    stop_reason = "max_epochs" if options.learn else "nothing_to_learn"
+    for epoch in range(1, options.max_epochs + 1 if options.learn else 2):
         order = rng.permutation(n)
-        tot = 0.0
-        for b in range(0, n, options.batch_size):
-            idx = order[b : b + options.batch_size]
-            g = kernel.gradients(units[idx], delta[idx], AnchorField(**par, power=field.power))
-            tot += g.loss * len(idx)
-            step += 1
-            lr = options.learning_rate
-            if KNOBS.get("cos"):
-                lr *= 0.5 * (1 + np.cos(np.pi * step / (E * -(-n // options.batch_size))))
-            for x in names:
-                gx = getattr(g, x)
-                m[x] = 0.9 * m[x] + 0.1 * gx
-                s[x] = 0.999 * s[x] + 0.001 * gx * gx
-                up = (m[x] / (1 - 0.9**step)) / ((s[x] / (1 - 0.999**step)) ** 0.5 + 1e-8)
-                par[x] = par[x] - lr * scale[x] * up
-                if x == "peaks" and KNOBS["wd"]:
-                    par[x] = par[x] * (1 - lr * KNOBS["wd"])
-        f = AnchorField(**par, power=field.power)
-        with np.errstate(over="ignore"):
-            p = 1 / (1 + np.exp(-kernel.influence(logits, f)))
-        hist.append({"epoch": epoch, "loss": tot / n, "accuracy": float(p.mean())})
-        if KNOBS.get("callback"):
-            KNOBS["callback"](epoch, f, hist)
-        if abs(p.mean() - acc) < options.epsilon:
-            reason = "converged"
+        loss = 0.0
+        for start in range(0, n, options.batch_size):
+            batch = order[start : start + options.batch_size]
+            gradients = kernel.gradients(units[batch], targets[batch], field)
+            loss += gradients.loss * len(batch)
+            field = AnchorField(**optimiser.step(gradients), power=field.power)
+        estimated = float(sigmoid(kernel.influence(logits, field)).mean())
+        history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
+        if abs(estimated - accuracy) < options.epsilon and options.learn:
+            stop_reason = "converged"
             break
-    return AnchorField(*(kernel.to_numpy(par[x]) for x in ("anchors", "peaks", "widths")), power=field.power), hist, reason
+    learned = {part: kernel.to_numpy(getattr(field, part)) for part in PARTS}
+    return AnchorField(**learned, power=field.power), history, stop_reason
+
+
+class _Adam:
+    """Adam (Kingma & Ba, 2015) on the arrays of any backend."""
+
+    def __init__(self, values: dict[str, Any], learn: frozenset[str], learning_rate: float) -> None:
+        self._values = values
+        self._learning_rate = learning_rate
+        self._means = {part: 0.0 * values[part] for part in sorted(learn)}
+        self._squares = {part: 0.0 * values[part] for part in sorted(learn)}
+        self._steps = 0
+
+    def step(self, gradients: Gradients[Any]) -> dict[str, Any]:
+        """Return the values after one step against the gradients."""
+        self._steps += 1
+        mean_scale = 1.0 - _MEAN_DECAY**self._steps
+        square_scale = 1.0 - _SQUARE_DECAY**self._steps
+        for part in self._means:
+            gradient = getattr(gradients, part)
+            mean = self._means[part] = _MEAN_DECAY * self._means[part] + (1.0 - _MEAN_DECAY) * gradient
+            square = _SQUARE_DECAY * self._squares[part] + (1.0 - _SQUARE_DECAY) * (gradient * gradient)
+            self._squares[part] = square
+            change = (mean / mean_scale) / ((square / square_scale) ** 0.5 + _FLOOR)
+            self._values[part] = self._values[part] - self._learning_rate * change
+        return dict(self._values)
+
+
+def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / (1 + exp(-x)), without a warning where exp overflows."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def _solve(function: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:
+    """Return where a monotone function comes nearest to the target within the bounds, by bisection."""
+    low, high = bounds
+    rising = function(high) > function(low)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if (function(middle) < target) == rising:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

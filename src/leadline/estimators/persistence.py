@@ -73,7 +73,7 @@ def load(path: str | Path) -> Estimator:
         raise InputError(f"model file {path} is damaged or not a Leadline model ({error}).") from error
     if metadata.get("format") != FORMAT:
         raise InputError(f"model file {path} was not written by Leadline; use a file made by `leadline fit`.")
-    version = int(metadata["format_version"])
+    version = int(metadata.get("format_version", "0"))
     if version > FORMAT_VERSION:
         raise InputError(
             f"model file {path} has format {version}, newer than {FORMAT_VERSION}, the newest that Leadline "
