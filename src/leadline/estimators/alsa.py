@@ -23,7 +23,6 @@ from leadline.estimators.base import Estimator, Reduced, State
 from leadline.kernels import AnchorField, get_kernel
 from leadline.outputs import FloatArray, IntArray, as_logits
 
-
 # Where alpha starts when it is not given, and by how much rectification may then change the estimate on the source
 # itself: alpha rises until it changes no more. A fixed alpha that suits confident models takes the honest doubt of
 # less accurate ones for ignorance (docs/alsa-defaults.md).
@@ -48,6 +47,30 @@ def rectification_threshold(alpha: float, influence: Literal["gaussian", "expone
     if influence == "gaussian":
         return float(UNIFIED_PEAK * np.exp(-np.square(erfinv(alpha))))
     return UNIFIED_PEAK * (1.0 - alpha)
+
+
+def harmless_threshold(
+    total: NDArray[np.float64], felt: NDArray[np.float64], n_classes: int, highest: float, tolerance: float
+) -> float:
+    """Return the highest threshold whose rectification changes the mean correctness by the tolerance at most.
+
+    Parameters
+    ----------
+    total
+        Shape (n,): total influence on the source rows.
+    felt
+        Shape (n,): the influence that is compared with the threshold.
+    n_classes
+        Rectified rows count one over this.
+    highest
+        Never more than this.
+    tolerance
+        How much the mean may change.
+    """
+    order = np.argsort(felt)
+    change = np.abs(np.cumsum(sigmoid(total[order]) - 1.0 / n_classes)) / len(total)
+    too_many = np.flatnonzero(change > tolerance)
+    return float(min(felt[order[too_many[0]]], highest)) if len(too_many) else highest
 
 
 def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "exponential"]) -> float:
@@ -116,7 +139,7 @@ class ALSA(Estimator):
     >>> labels = rng.integers(0, 3, 500)
     >>> logits = rng.normal(size=(500, 3)) + 2 * np.eye(3)[labels]
     >>> estimate = ALSA(seed=0).fit(logits, labels).estimate(logits)
-    >>> abs(estimate.accuracy - np.mean(logits.argmax(1) == labels)) < 0.05
+    >>> bool(abs(estimate.accuracy - np.mean(logits.argmax(1) == labels)) < 0.05)
     True
     """
 
@@ -210,17 +233,15 @@ class ALSA(Estimator):
         self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
 
     def _harmless_alpha(self, logits: FloatArray) -> float:
-        """Return the smallest alpha, from the start value up, whose rectification leaves the source's estimate be."""
+        """Return the alpha that :func:`harmless_threshold` gives on the source."""
         start = _START_ALPHA[self.influence_kind]
+        if self.rectify is None:
+            return start
         total = get_kernel(self.backend, self.device).influence(logits, self._field)
         felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
-        order = np.argsort(felt)
-        change = np.abs(np.cumsum(sigmoid(total[order]) - 1.0 / self.n_classes_)) / len(total)
-        too_many = np.flatnonzero(change > _SOURCE_TOLERANCE)
-        if self.rectify is None or len(too_many) == 0:
-            return start
-        threshold = min(felt[order[too_many[0]]], rectification_threshold(start, self.influence_kind))
-        return _alpha_of_threshold(threshold, self.influence_kind)
+        highest = rectification_threshold(start, self.influence_kind)
+        threshold = harmless_threshold(total, felt, self.n_classes_, highest, _SOURCE_TOLERANCE)
+        return _alpha_of_threshold(threshold, self.influence_kind) if threshold < highest else start
 
     @property
     def _power(self) -> int:
@@ -244,7 +265,6 @@ class ALSA(Estimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum probabilities of correctness, and count the rows out of reach."""
-        del state
         total = get_kernel(self.backend, self.device).influence(logits, self._field)
         correctness = sigmoid(total)
         if self.rectify is None:
@@ -255,7 +275,6 @@ class ALSA(Estimator):
         return Reduced.from_values(logits, correctness, rectified=float(np.count_nonzero(outside)))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
-        del state
         return {
             "rectified_share": float(total.sums["rectified"] / total.sums["count"].sum()),
             "alpha": self.alpha_,

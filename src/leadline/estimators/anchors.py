@@ -24,11 +24,11 @@ PARTS = ("anchors", "peaks", "widths")
 # Initial width: the average anchor-sample pair decays to this share of 1/c. With c equally frequent classes an anchor
 # then feels this share of its own class and next to nothing of the others, however far cosine distances concentrate.
 # The exponential influence has the longer tail and needs the shorter reach.
-_REACH = {2: 0.22, 1: 0.06}
+DEFAULT_REACH = {2: 0.22, 1: 0.06}
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _SAMPLE = 2048  # source rows that suffice to set the initial widths and peaks
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
-_LEAST_INFLUENCE = 0.1  # initial mean |total influence| where the accuracy is near 1/2: peaks of zero would learn nothing
+_LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
 
 # Adam steps that training takes at the least. More lower the loss on the source and raise the error on the targets.
 _STEPS = 200
@@ -67,6 +67,7 @@ def initial_field(
     power: int,
     init: Literal["sample", "random"],
     rng: np.random.Generator,
+    reach: float | None = None,
 ) -> AnchorField[Any]:
     """Place anchors where the source's logits are.
 
@@ -87,6 +88,8 @@ def initial_field(
         class's logits, and takes the sign of the nearest of a sample of rows.
     rng
         Of everything random.
+    reach
+        How much of its own class an anchor feels at first; None for the default of the influence.
     """
     n, c = logits.shape
     sample = rng.choice(n, min(n, _SAMPLE), replace=False)
@@ -100,13 +103,14 @@ def initial_field(
         right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
     signs = np.where(right, 1.0, -1.0)
 
-    reach = np.maximum(1.0 - positions @ neighbours.T, 0.0) ** power
-    log_rate = _solve(lambda rate: float(np.exp(-np.exp(rate) * reach).mean()), _REACH[power] / c, (-5.0, 14.0))
+    distances = np.maximum(1.0 - positions @ neighbours.T, 0.0) ** power
+    share = (reach or DEFAULT_REACH[power]) / c
+    log_rate = _solve(lambda rate: float(np.exp(-np.exp(rate) * distances).mean()), share, (-5.0, 14.0))
     widths = np.exp(log_rate / 2) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
 
-    field = AnchorField(*map(kernel.asarray, (positions, signs, widths)), power)
+    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
     influence = kernel.influence(logits[sample], field)
-    typical = max(float(np.abs(influence).mean()), np.finfo(np.float32).tiny)
+    typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
     log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
     return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
@@ -119,8 +123,9 @@ def train(
     field: AnchorField[Any],
     options: Training,
     rng: np.random.Generator,
+    on_epoch: Callable[[int, AnchorField[Any]], None] | None = None,
 ) -> tuple[AnchorField[NDArray[np.float32]], list[dict[str, float]], str]:
-    """Minimise the binary cross-entropy of correctness with Adam.
+    """Minimise the binary cross-entropy of correctness with Adam; ``on_epoch`` sees the anchors after each epoch.
 
     Returns
     -------
@@ -143,6 +148,8 @@ def train(
             field = AnchorField(**optimiser.step(gradients), power=field.power)
         estimated = float(sigmoid(kernel.influence(logits, field)).mean())
         history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
+        if on_epoch is not None:
+            on_epoch(epoch, field)
         if abs(estimated - accuracy) < options.epsilon and options.learn:
             stop_reason = "converged"
             break

@@ -49,7 +49,7 @@ class Reduced:
     ) -> Self:
         """Sum per-sample values by predicted class, and take further sums as they are."""
         predicted, c = logits.argmax(axis=1), logits.shape[1]
-        sums = {
+        sums: dict[str, NDArray[np.float64]] = {
             "count": np.bincount(predicted, minlength=c).astype(np.float64),
             "value": np.bincount(predicted, weights=values, minlength=c),
             "square": np.bincount(predicted, weights=values * values, minlength=c),
@@ -96,11 +96,10 @@ class Estimator(ABC):
 
     def advance(self, state: State, total: Reduced) -> State | None:
         """Return the state of the next pass, given the sums of this one; None when this pass was the last."""
-        del state, total
+        return None
 
     def _accuracy(self, state: State, total: Reduced) -> float:
         """Read the estimate off the sums."""
-        del state
         return float(total.sums["value"].sum() / total.sums["count"].sum())
 
     def _by_class(self, total: Reduced) -> NDArray[np.float64]:
@@ -110,12 +109,11 @@ class Estimator(ABC):
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         """Return what is worth telling about this estimate."""
-        del state, total
         return {}
 
     def _reduce_whole(self, logits: FloatArray) -> tuple[State, Reduced] | None:
         """Reduce a whole target in a way that needs all rows at once; None to go by blocks and passes."""
-        del logits
+        return None
 
     # --------------------------------------------------------------------------------------------- the contract
     def fit(self, logits: Any, labels: Any) -> Self:
@@ -250,7 +248,6 @@ class Estimator(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the options, by name."""
-        del deep  # no estimator holds another
         return {name: getattr(self, self._stored_as.get(name, name)) for name in self._parameter_names()}
 
     def set_params(self, **params: Any) -> Self:

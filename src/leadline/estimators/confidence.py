@@ -37,7 +37,6 @@ class SoftmaxEstimator(Estimator):
         return log_softmax(logits, self.temperature_)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
-        del state, total
         return {"temperature": self.temperature_}
 
 
@@ -61,7 +60,6 @@ class AverageConfidence(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences."""
-        del state
         return Reduced.from_values(logits, np.exp(self._log_softmax(logits).max(axis=1)))
 
 
@@ -88,7 +86,6 @@ class DifferenceOfConfidence(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences moved by the source's miscalibration."""
-        del state
         confidence = np.exp(self._log_softmax(logits).max(axis=1))
         moved = Reduced.from_values(logits, confidence + (self.source_accuracy_ - self.source_confidence_))
         return Reduced(moved.sums)  # single values may leave [0, 1]: they are no probabilities of correctness
@@ -151,7 +148,6 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count rows at or above the threshold."""
-        del state
         scores = self._scores(self._log_softmax(logits))
         return Reduced.from_values(logits, (scores >= self.threshold_).astype(np.float64))
 

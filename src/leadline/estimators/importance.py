@@ -59,12 +59,13 @@ class ImportanceReweighting(SoftmaxEstimator):
         shape = (self.n_bins, self.n_classes_)
         cells = self._bins(log_probabilities) * shape[1] + log_probabilities.argmax(axis=1)
         self.source_counts_ = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        self.source_correct_ = np.bincount(cells, weights=correct, minlength=shape[0] * shape[1]).reshape(shape)
+        right = np.bincount(cells, weights=correct, minlength=shape[0] * shape[1])
+        self.source_correct_ = right.reshape(shape).astype(np.float64)
 
     def _bins(self, log_probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the confidence bin of each row, shape (n,)."""
         confidence = np.exp(log_probabilities.max(axis=1))
-        return np.minimum((confidence * self.n_bins).astype(np.intp), self.n_bins - 1)
+        return np.asarray(np.minimum((confidence * self.n_bins).astype(np.intp), self.n_bins - 1))
 
     def _bin_accuracy(self) -> NDArray[np.float64]:
         """Return the source accuracy per bin, empty bins filled from the nearest one, shape (n_bins,)."""
@@ -75,7 +76,6 @@ class ImportanceReweighting(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count the target per bin, with the source accuracy of the bin as each row's value."""
-        del state
         bins = self._bins(self._log_softmax(logits))
         shares = np.bincount(bins, minlength=self.n_bins).astype(np.float64)
         reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], bins=shares)
@@ -94,7 +94,7 @@ class ImportanceReweighting(SoftmaxEstimator):
         mass = (weights * self.source_counts_).sum(axis=0)
         overall = (weights * self.source_correct_).sum() / mass.sum()
         with np.errstate(invalid="ignore"):  # a class that the source never predicted has no accuracy of its own
-            return np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall)
+            return np.asarray(np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall))
 
     def _kliep_weights(self, total: Reduced) -> NDArray[np.float64]:
         """Return log-linear weights of the source cells, shape (n_bins, c).
