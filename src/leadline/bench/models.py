@@ -167,9 +167,9 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
     "resnet18-pretrained": _resnet18_imagenet_start,
     "mnist-cnn": MnistNet,
     "distilbert": _distilbert,
-    "alexnet": lambda n_classes: _pretrained("alexnet"),  # noqa: ARG005  the weights fix the classes
-    "mobilenet_v2": lambda n_classes: _pretrained("mobilenet_v2"),  # noqa: ARG005
-    "efficientnet_b0": lambda n_classes: _pretrained("efficientnet_b0"),  # noqa: ARG005
+    "alexnet": lambda n_classes: _pretrained("alexnet"),
+    "mobilenet_v2": lambda n_classes: _pretrained("mobilenet_v2"),
+    "efficientnet_b0": lambda n_classes: _pretrained("efficientnet_b0"),
 }
 
 

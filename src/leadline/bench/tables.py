@@ -33,20 +33,23 @@ def list_document(data: Path) -> Document:
                 "licence": suite.licence, "present": not missing, "missing": missing,
             }
         )  # fmt: skip
-    rows = [
+    left = (0, 1, 2, 3, 4)
+    overview = [
         [
-            record["name"], record["shift"], record["source"], record["targets"], _models(record["models"]),
-            str(record["classes"]), record["size"], record["licence"],
-            Cell("yes", style="green") if record["present"] else Cell("no", style="dim"),
+            record["name"], Cell("yes", style="green") if record["present"] else Cell("no", style="dim"),
+            record["shift"], _models(record["models"]), record["size"], str(record["classes"]),
         ]
         for record in records
     ]  # fmt: skip
-    header = ("suite", "shift", "source", "targets", "models", "classes", "size", "licence", "data")
-    table = Table(header, rows, "Suites of the benchmark", left=(0, 1, 2, 3, 4, 6, 7, 8))
+    contents = [[record["name"], record["source"], record["targets"], record["licence"]] for record in records]
+    tables = [
+        Table(("suite", "data", "shift", "models", "size", "classes"), overview, "Suites", left=left),
+        Table(("suite", "source", "targets", "licence"), contents, "What they are", left=left[:4]),
+    ]
     flat = [
         record | {"models": _models(record["models"]), "missing": " ".join(record["missing"])} for record in records
     ]
-    return Document(records, flat, [table], [f"Data folder: {data}"])
+    return Document(records, flat, tables, [f"Data folder: {data}"])
 
 
 def _models(models: str | Sequence[str]) -> str:

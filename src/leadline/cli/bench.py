@@ -74,7 +74,7 @@ def list_(*, data: DataOption = _DATA, format: FormatOption = "table", quiet: Qu
 def prepare(
     name: NameArgument, *, data: DataOption = _DATA, format: FormatOption = "table", quiet: QuietOption = False
 ) -> None:
-    """Download the data of a suite, or say exactly how to get it. Continues where an earlier attempt stopped."""
+    """Download the data of a suite, or say exactly how to get it; continues where an attempt stopped."""
     from leadline.bench.datasets import get_suite
     from leadline.bench.download import fetch
 

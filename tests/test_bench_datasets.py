@@ -1,0 +1,359 @@
+"""Every loader on small files of exactly the official layout; downloads from a server of the test's own."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import pickle
+import struct
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from leadline.bench.corruptions import CORRUPTIONS
+from leadline.bench.datasets import SUITES, cifar, folders, get_suite, mnist, models_of, reviews
+from leadline.bench.download import Download, fetch, unpack
+from leadline.bench.inputs import ImageArray, ImageFiles, Options, Split, Texts, holdout, imbalanced_rows
+from leadline.errors import InputError
+
+ALL = Options()
+
+
+def write_cifar_binary(data: Path, rng: np.random.Generator, *, n: int = 60) -> None:
+    folder = data / "cifar-10-batches-bin"
+    folder.mkdir()
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        rows = rng.integers(0, 256, (n, 3073), dtype=np.uint8)
+        rows[:, 0] = np.arange(n) % 10
+        rows.tofile(folder / f"{name}.bin")
+
+
+def write_cifar_shifts(data: Path, rng: np.random.Generator, *, n: int = 30) -> None:
+    (data / "cifar-10.1").mkdir()
+    (data / "cifar-10.2").mkdir()
+    labels = np.arange(n) % 10
+    for version, count in (("v4", n), ("v6", n - 10)):
+        images = rng.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
+        np.save(data / f"cifar-10.1/cifar10.1_{version}_data.npy", images)
+        np.save(data / f"cifar-10.1/cifar10.1_{version}_labels.npy", labels[:count].astype(np.int32))
+    images = rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    np.savez(data / "cifar-10.2/cifar102_test.npz", images=images, labels=labels)
+
+
+def test_cifar10_binary_with_all_its_targets(tmp_path: Path, rng: np.random.Generator) -> None:
+    write_cifar_binary(tmp_path, rng)
+    write_cifar_shifts(tmp_path, rng)
+    (tmp_path / "CIFAR-10-C").mkdir()
+    corrupted = rng.integers(0, 256, (50, 32, 32, 3), dtype=np.uint8)
+    np.save(tmp_path / "CIFAR-10-C/fog.npy", corrupted)
+    np.save(tmp_path / "CIFAR-10-C/labels.npy", np.tile(np.arange(10), 5).astype(np.uint8))
+    task = cifar.load_cifar10(tmp_path, ALL, "resnet18", 0)
+    assert task.train is not None
+    counts = np.bincount(np.concatenate([task.train.labels, task.source.labels]))
+    np.testing.assert_array_equal(counts, np.round(30 * np.linspace(1 / 3, 1, 10)))
+    assert len(task.targets) == 2 + 95
+    assert len(task.targets["cifar-10.1"]()) == 20
+    assert len(cifar.load_cifar10(tmp_path, Options(cifar101="v4"), "", 0).targets["cifar-10.1"]()) == 30
+    assert len(task.targets["cifar-10.2"]()) == 30
+    third = task.targets["fog_3"]()
+    assert isinstance(third.inputs, ImageArray)
+    np.testing.assert_array_equal(third.inputs.pixels, corrupted[20:30])
+    np.testing.assert_array_equal(third.labels, np.arange(10))
+
+
+def test_cifar10_planes_become_channels(tmp_path: Path) -> None:
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    row = np.concatenate([[7], np.full(1024, 10), np.full(1024, 20), np.full(1024, 30)]).astype(np.uint8)
+    row[1 + 5] = 99  # red, row 0, column 5
+    row.tofile(folder / "test_batch.bin")
+    split = cifar.read_cifar(tmp_path, 10, "test")
+    assert isinstance(split.inputs, ImageArray)
+    assert split.labels.tolist() == [7]
+    np.testing.assert_array_equal(split.inputs.pixels[0, 0, 5], [99, 20, 30])
+    np.testing.assert_array_equal(split.inputs.pixels[0, 5, 0], [10, 20, 30])
+
+
+def test_generated_corruptions_without_the_official_files(tmp_path: Path, rng: np.random.Generator) -> None:
+    write_cifar_binary(tmp_path, rng)
+    targets = cifar.corrupted(tmp_path, 10, Options(limit=7))
+    assert list(targets)[::5] == [f"{name}_1" for name in CORRUPTIONS]
+    clean = Options(limit=7).limited(cifar.read_cifar(tmp_path, 10, "test"))
+    np.testing.assert_array_equal(targets["contrast_2"]().labels, clean.labels)
+
+
+def python_batch(labels: bytes, n: int, protocol: int = 2) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 3072), dtype=np.uint8)
+    return pickle.dumps({b"data": pixels, labels: [i % 10 for i in range(n)], b"batch_label": b"x"}, protocol)
+
+
+def test_python_layout_of_cifar100_and_the_numpy_1_name(tmp_path: Path) -> None:
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    batch = python_batch(b"fine_labels", 40)
+    (folder / "train").write_bytes(batch)
+    (folder / "test").write_bytes(batch.replace(b"numpy._core.multiarray", b"numpy.core.multiarray"))
+    task = cifar.load_cifar100(tmp_path, ALL, "resnet18", 0)
+    assert task.train is not None
+    assert len(cifar.read_cifar(tmp_path, 100, "test")) == 40
+    few = cifar.load_cifar100(tmp_path, Options(imbalance="first-ten"), "resnet18", 0)
+    assert few.train is not None
+    assert len(few.train) + len(few.source) != len(task.train) + len(task.source)
+
+
+def test_a_pickle_that_would_run_something_is_refused(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (print, ("this must not run",))
+
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    (folder / "test_batch").write_bytes(pickle.dumps({b"data": Evil(), b"labels": []}))
+    with pytest.raises(InputError, match=r"arrays only; got .*print"):
+        cifar.read_cifar(tmp_path, 10, "test")
+
+
+def test_missing_and_broken_cifar_files_say_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="neither exists"):
+        cifar.read_cifar(tmp_path, 10, "test")
+    (tmp_path / "cifar-10-batches-bin").mkdir()
+    (tmp_path / "cifar-10-batches-bin/test_batch.bin").write_bytes(b"12345")
+    with pytest.raises(InputError, match="rows of 3073 bytes; got 5"):
+        cifar.read_cifar(tmp_path, 10, "test")
+    with pytest.raises(InputError, match="does not exist"):
+        cifar.read_cifar101(tmp_path, "v6")
+
+
+def write_idx(path: Path, values: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+    header = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape)
+    with gzip.open(path, "wb") as file:
+        file.write(header + values.tobytes())
+
+
+def write_mnist(data: Path, rng: np.random.Generator, *, n: int = 2000) -> None:
+    (data / "mnist").mkdir()
+    labels = (np.arange(n) % 10).astype(np.uint8)
+    images = rng.integers(0, 60, (n, 28, 28), dtype=np.uint8)
+    for row, label in enumerate(labels):  # a bar in a place of its own tells the digits apart
+        images[row, 2 * label + 3 : 2 * label + 6] = 250
+    for part in ("train", "t10k"):
+        write_idx(data / f"mnist/{part}-images-idx3-ubyte.gz", images)
+        write_idx(data / f"mnist/{part}-labels-idx1-ubyte.gz", labels)
+    (data / "mnist_m/mnist_m_test").mkdir(parents=True)
+    lines = []
+    for row in range(60):
+        picture = Image.fromarray(np.repeat(images[row][..., None], 3, axis=2)).resize((32, 32))
+        picture.save(data / f"mnist_m/mnist_m_test/{row:08d}.png")
+        lines.append(f"{row:08d}.png {labels[row]}")
+    (data / "mnist_m/mnist_m_test_labels.txt").write_text("\n".join(lines) + "\n")
+
+
+def test_mnist_and_mnist_m(tmp_path: Path, rng: np.random.Generator) -> None:
+    write_mnist(tmp_path, rng)
+    task = mnist.load_mnist(tmp_path, ALL, "mnist-cnn", 0)
+    assert task.train is not None
+    counts = np.bincount(task.train.labels) + np.bincount(task.source.labels)
+    assert counts[0] == 2
+    assert counts[9] == 200
+    assert (np.diff(counts) > 0).all()
+    target = task.targets["mnist-m"]()
+    assert target.inputs.batch(np.arange(3)).shape == (3, 3, 28, 28)
+    np.testing.assert_array_equal(target.labels, np.arange(60) % 10)
+    (tmp_path / "mnist/short.gz").write_bytes(gzip.compress(struct.pack(">HBBI", 0, 8, 1, 5) + b"abc"))
+    with pytest.raises(InputError, match="got 3"):
+        mnist.read_idx(tmp_path / "mnist/short.gz")
+
+
+def write_image(path: Path, shade: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((40, 60, 3), shade, dtype=np.uint8)).save(path)
+
+
+def test_imagenet_classes_follow_the_sorted_ids_and_version_2_its_numbers(tmp_path: Path) -> None:
+    for wnid in ("n02", "n01", "n03"):
+        for i in range(4):
+            write_image(tmp_path / f"imagenet/val/{wnid}/ILSVRC2012_val_{i:08d}.JPEG", 10 * i)
+    for number in ("0", "2", "1"):
+        write_image(tmp_path / f"imagenetv2-matched-frequency-format-val/{number}/a.jpeg", 80)
+    task = folders.load_imagenet(tmp_path, ALL, "alexnet", 0)
+    assert isinstance(task.source.inputs, ImageFiles)
+    found = zip(task.source.inputs.paths, task.source.labels.tolist(), strict=True)
+    assert {path.parent.name: label for path, label in found} == {"n01": 0, "n02": 1, "n03": 2}
+    np.testing.assert_array_equal(task.targets["imagenetv2"]().labels, [0, 1, 2])
+    assert task.source.inputs.batch(np.arange(2)).shape == (2, 3, 224, 224)
+    half = folders.load_imagenet(tmp_path, Options(imagenet_source="half"), "alexnet", 0)
+    assert (len(half.source), len(half.targets["clean"]())) == (6, 6)
+
+
+def test_waterbirds_splits(tmp_path: Path) -> None:
+    folder = tmp_path / "waterbirds_v1.0"
+    rows = []
+    for i in range(9):
+        write_image(folder / f"001.Albatross/{i}.jpg", 20 * i)
+        rows.append({"img_id": i, "img_filename": f"001.Albatross/{i}.jpg", "y": i % 2, "split": i % 3, "place": 0})
+    with (folder / "metadata.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    task = folders.load_waterbirds(tmp_path, ALL, "resnet18-large", 0)
+    assert task.train is not None
+    assert (len(task.train), len(task.source), len(task.targets["test"]())) == (3, 3, 3)
+    assert task.source.inputs.batch(np.arange(1)).shape == (1, 3, 224, 224)
+
+
+def test_office31_shares_classes_over_domains(tmp_path: Path) -> None:
+    for domain in ("amazon", "dslr", "webcam"):
+        for name in ("bike", "back_pack", "mug"):
+            for i in range(5):
+                write_image(tmp_path / f"office31/{domain}/images/{name}/frame_{i:04d}.jpg", 10 * i)
+    task = folders.load_office31(tmp_path, ALL, "resnet18-large", 0)
+    assert task.train is not None
+    assert (len(task.train), len(task.source)) == (12, 3)
+    assert sorted(task.targets) == ["dslr", "webcam"]
+    np.testing.assert_array_equal(task.targets["dslr"]().labels, np.repeat([0, 1, 2], 5))
+    write_image(tmp_path / "office31/dslr/images/zebra/a.jpg", 1)
+    with pytest.raises(InputError, match="classes of the source; got 'zebra'"):
+        task.targets["dslr"]()
+
+
+def test_amazon_wilds_splits_and_quoted_texts(tmp_path: Path) -> None:
+    folder = tmp_path / "amazon_v2.0"
+    (folder / "splits").mkdir(parents=True)
+    texts = ['two\nlines, "quoted"', "plain", "", "later", "other", "unused"]
+    with (folder / "reviews.csv").open("w", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        writer.writerow(["reviewerID", "asin", "overall", "reviewText", "reviewYear"])
+        writer.writerows(["A", "B", float(1 + i % 5), text, 2013] for i, text in enumerate(texts))
+    (folder / "splits/user.csv").write_text("split\n0\n2\n0\n1\n3\n-1\n")
+    task = reviews.load_amazon_wilds(tmp_path, ALL, "distilbert", 0)
+    assert task.train is not None
+    assert isinstance(task.train.inputs, Texts)
+    assert task.train.inputs.texts == (texts[0], "")
+    assert task.train.labels.tolist() == [0, 2]
+    assert task.source.inputs.batch(np.array([0])) == ["plain"]
+    assert task.targets["subpop1"]().labels.tolist() == [3]
+    assert task.targets["subpop2"]().labels.tolist() == [4]
+
+
+def test_reviews_at_hand_across_domains_and_time(data_root: Path) -> None:
+    task = reviews.load_domains(data_root, Options(limit=50), "books-minilm-lr", 0)
+    assert sorted(task.targets) == ["dvd", "electronics", "kitchen", "same"]
+    assert len(task.targets["dvd"]()) == 50
+    assert len(task.source) == 400
+    later = reviews.load_time(data_root, ALL, "minilm-lr", 0)
+    assert list(later.targets) == ["same", "2006-q1", "2006-q2", "2006-q3", "2006-q4"]
+    assert sum(len(later.targets[name]()) for name in later.targets if name != "same") == 5365
+
+
+def test_every_suite_is_complete_and_says_what_is_missing(tmp_path: Path) -> None:
+    for suite in SUITES.values():
+        assert suite.missing(tmp_path) == list(suite.needs)
+        assert suite.downloads or suite.instructions or suite.size == "with the data"
+        assert (suite.recipe is not None) == (suite.kind == "trained")
+    (tmp_path / "logits/mnist/some_model").mkdir(parents=True)
+    (tmp_path / "logits/mnist/some_model/source.npz").touch()
+    assert models_of(SUITES["logits-mnist"], tmp_path) == ("some_model",)
+    with pytest.raises(InputError, match=r"suite must be one of cifar10, .*got 'cifar'"):
+        get_suite("cifar")
+
+
+def test_options_refuse_what_does_not_exist() -> None:
+    with pytest.raises(InputError, match="cifar101 must be one of v4, v6; got 'v5'"):
+        Options(cifar101="v5")
+    with pytest.raises(InputError, match="limit must be at least 1"):
+        Options(limit=0)
+
+
+def test_holdout_takes_a_share_of_every_class(rng: np.random.Generator) -> None:
+    split = Split(ImageArray(np.zeros((100, 2, 2, 3), np.uint8)), np.repeat([0, 1], [80, 20]))
+    rest, held = holdout(split, 0.2, 0)
+    assert np.bincount(held.labels).tolist() == [16, 4]
+    assert np.bincount(rest.labels).tolist() == [64, 16]
+    rows = imbalanced_rows(np.repeat(np.arange(10), 100), 100.0, 10, rng)
+    assert np.bincount(np.repeat(np.arange(10), 100)[rows]).tolist() == [1, 12, 23, 34, 45, 56, 67, 78, 89, 100]
+    with pytest.raises(InputError, match="as many as inputs, 100; got 3"):
+        Split(split.inputs, np.zeros(3, np.int64))
+
+
+# ------------------------------------------------------------------------------------------------ downloads
+class Server(BaseHTTPRequestHandler):
+    def __init__(self, content: bytes, breaks_at: list[int], *rest: Any) -> None:
+        self.content, self.breaks_at = content, breaks_at
+        super().__init__(*rest)
+
+    def do_GET(self) -> None:
+        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(self.content) - start))
+        self.end_headers()
+        end = self.breaks_at.pop() if self.breaks_at else len(self.content)
+        self.wfile.write(self.content[start:end])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def archive_bytes() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        info = tarfile.TarInfo("set/values.txt")
+        info.size = 5
+        tar.addfile(info, io.BytesIO(b"hello"))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def serve() -> Iterator[Any]:
+    servers = []
+
+    def start(content: bytes, breaks_at: list[int]) -> str:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, content, breaks_at))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/set.tar.gz"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_download_that_breaks_off_continues_and_is_verified(tmp_path: Path, serve: Any) -> None:
+    content = archive_bytes()
+    md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    item = Download(serve(content, [40]), "set.tar.gz", "set/values.txt", md5, ".")
+    with pytest.raises(InputError, match="run the command again"):
+        fetch(item, tmp_path)
+    assert (tmp_path / "set.tar.gz.part").stat().st_size == 40
+    assert not (tmp_path / "set.tar.gz").exists()
+    seen: list[tuple[int, int, str]] = []
+    assert fetch(item, tmp_path, lambda *step: seen.append(step)).read_text() == "hello"
+    assert seen[-1] == (len(content), len(content), "set.tar.gz")
+    assert fetch(item, tmp_path).exists()  # nothing to do: the server would have to be asked again
+
+
+def test_a_wrong_checksum_is_refused_and_removed(tmp_path: Path, serve: Any) -> None:
+    item = Download(serve(b"something else", []), "a.bin", "a.bin", "0" * 32)
+    with pytest.raises(InputError, match="must have the MD5 checksum 000"):
+        fetch(item, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_archives_cannot_leave_their_folder(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "evil.tar", "w") as tar:
+        info = tarfile.TarInfo("../outside.txt")
+        info.size = 1
+        tar.addfile(info, io.BytesIO(b"x"))
+    with pytest.raises(InputError, match="could not be unpacked"):
+        unpack(tmp_path / "evil.tar", tmp_path / "in")
+    assert not (tmp_path / "outside.txt").exists()
