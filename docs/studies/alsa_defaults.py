@@ -20,7 +20,7 @@ import numpy as np
 
 from leadline.estimators import make
 from leadline.estimators.alsa import harmless_threshold, rectification_threshold
-from leadline.estimators.anchors import Training, default_anchor_count, initial_field, sigmoid, train
+from leadline.estimators.anchors import Training, default_anchor_count, place, sigmoid, train
 from leadline.files import read_outputs
 from leadline.kernels import get_kernel
 from leadline.outputs import Outputs
@@ -28,11 +28,11 @@ from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
 BATCH = 256
-REACH = {"gaussian": (0.1, 0.22, 0.4), "exponential": (0.03, 0.06, 0.12)}
+REACH = {"gaussian": (0.16, 0.22, 0.3), "exponential": (0.05, 0.08, 0.13)}
 RATES = (3e-3, 1e-2)
 STEPS = (100, 200, 400)
 ALPHA = {"gaussian": (0.95, 0.98, 0.99), "exponential": (0.8, 0.9, 0.95)}
-TOLERANCE = (0.006, 0.015, float("inf"))
+TOLERANCE = (0.01, 0.015, 0.02, 0.03, float("inf"))
 KERNEL = get_kernel("numba")
 
 Model = tuple[Outputs, list[Outputs]]
@@ -52,10 +52,10 @@ def load_suites(n_models: int) -> dict[str, list[Model]]:
     return suites
 
 
-def score(field: Any, influence: Any, model: Model) -> dict[tuple[float, float], list[float]]:
+def score(field: Any, influence: Any, model: Model, others: Any) -> dict[tuple[float, float], list[float]]:
     """Return the absolute errors over the targets for each start value of alpha and tolerance."""
     source, targets = model
-    on_source = KERNEL.influence(source.logits, field)
+    on_source = KERNEL.influence(source.logits[others], field)
     on_targets = [KERNEL.influence(target.logits, field) for target in targets]
     errors = {}
     for alpha, tolerance in itertools.product(ALPHA[influence], TOLERANCE):
@@ -78,7 +78,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
                 n, c = source.logits.shape
                 correct = source.logits.argmax(axis=1) == source.labels
                 rng = np.random.default_rng(0)
-                field = initial_field(
+                field, others = place(
                     KERNEL, source.logits, correct, n_anchors=default_anchor_count(n, c), init="sample", rng=rng,
                     power=2 if influence == "gaussian" else 1, reach=reach,
                 )  # fmt: skip
@@ -87,10 +87,10 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
 
                 def note(
                     epoch: int, field: Any, stops: Any = stops, model: Any = model, name: str = name,
-                    reach: float = reach, rate: float = rate,
+                    reach: float = reach, rate: float = rate, others: Any = others,
                 ) -> None:  # fmt: skip
                     if epoch in stops:
-                        for (alpha, tolerance), found in score(field, influence, model).items():
+                        for (alpha, tolerance), found in score(field, influence, model, others).items():
                             key = (reach, rate, stops[epoch], alpha, tolerance)
                             errors.setdefault(key, {}).setdefault(name, []).extend(found)
 

@@ -15,7 +15,7 @@ from leadline.estimators.anchors import (
     Training,
     default_anchor_count,
     default_epochs,
-    initial_field,
+    place,
     sigmoid,
     train,
 )
@@ -218,7 +218,7 @@ class ALSA(Estimator):
         n, c = logits.shape
         kernel = get_kernel(self.backend, self.device)
         rng = np.random.default_rng(self.seed)
-        field = initial_field(
+        field, others = place(
             kernel, logits, correct,
             n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
         )  # fmt: skip
@@ -229,11 +229,11 @@ class ALSA(Estimator):
         )  # fmt: skip
         field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
         self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
-        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits)
+        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[others])
         self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
 
     def _harmless_alpha(self, logits: FloatArray) -> float:
-        """Return the alpha that :func:`harmless_threshold` gives on the source."""
+        """Return the alpha that :func:`harmless_threshold` gives on source rows that are no anchors."""
         start = _START_ALPHA[self.influence_kind]
         if self.rectify is None:
             return start

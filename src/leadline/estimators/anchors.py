@@ -26,6 +26,7 @@ PARTS = ("anchors", "peaks", "widths")
 # The exponential influence has the longer tail and needs the shorter reach.
 DEFAULT_REACH = {2: 0.22, 1: 0.06}
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
+_FEWEST = 50  # rows that are no anchors, to judge by
 _SAMPLE = 2048  # source rows that suffice to set the initial widths and peaks
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
 _LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
@@ -48,8 +49,8 @@ class Training:
 
 
 def default_anchor_count(n_samples: int, n_classes: int) -> int:
-    """Return the number of anchors: some for every class, and never more than there are samples."""
-    return min(n_samples, 300 + 10 * n_classes)
+    """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`."""
+    return max(1, min(n_samples // 2, 300 + 10 * n_classes))
 
 
 def default_epochs(n_samples: int, batch_size: int) -> int:
@@ -58,7 +59,7 @@ def default_epochs(n_samples: int, batch_size: int) -> int:
     return max(_MIN_EPOCHS, -(-_STEPS // steps_per_epoch))
 
 
-def initial_field(
+def place(
     kernel: Kernel,
     logits: FloatArray,
     correct: NDArray[np.bool_],
@@ -68,8 +69,11 @@ def initial_field(
     init: Literal["sample", "random"],
     rng: np.random.Generator,
     reach: float | None = None,
-) -> AnchorField[Any]:
+) -> tuple[AnchorField[Any], NDArray[np.intp]]:
     """Place anchors where the source's logits are.
+
+    What the anchors reach is judged by rows that are not themselves anchors: an anchor feels itself perfectly, which
+    says nothing about the next sample.
 
     Parameters
     ----------
@@ -90,12 +94,20 @@ def initial_field(
         Of everything random.
     reach
         How much of its own class an anchor feels at first; None for the default of the influence.
+
+    Returns
+    -------
+    tuple
+        The anchors, and the numbers of the rows that are none (all rows where hardly any are left).
     """
     n, c = logits.shape
-    sample = rng.choice(n, min(n, _SAMPLE), replace=False)
+    chosen = rng.choice(n, n_anchors, replace=n_anchors > n) if init == "sample" else np.empty(0, dtype=np.intp)
+    others = np.setdiff1d(np.arange(n), chosen)
+    if len(others) < min(n, _FEWEST):
+        others = np.arange(n)
+    sample = rng.choice(others, min(len(others), _SAMPLE), replace=False)
     neighbours = unit_rows(logits[sample])
     if init == "sample":
-        chosen = rng.choice(n, n_anchors, replace=n_anchors > n)
         positions = unit_rows(logits[chosen])
         right = correct[chosen]
     else:
@@ -113,7 +125,7 @@ def initial_field(
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
     log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
-    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
+    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power), others
 
 
 def train(

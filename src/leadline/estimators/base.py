@@ -49,12 +49,13 @@ class Reduced:
     ) -> Self:
         """Sum per-sample values by predicted class, and take further sums as they are."""
         predicted, c = logits.argmax(axis=1), logits.shape[1]
-        sums: dict[str, NDArray[np.float64]] = {
-            "count": np.bincount(predicted, minlength=c).astype(np.float64),
+        sums = {
+            "count": np.bincount(predicted, minlength=c),
             "value": np.bincount(predicted, weights=values, minlength=c),
             "square": np.bincount(predicted, weights=values * values, minlength=c),
+            **more,
         }
-        return cls(sums | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}, values)
+        return cls({name: np.asarray(amount, dtype=np.float64) for name, amount in sums.items()}, values)
 
     def __add__(self, other: Reduced) -> Reduced:
         """Merge two blocks; exact up to the rounding of float64, in any order."""
@@ -133,9 +134,14 @@ class Estimator(ABC):
         """
         logits = as_logits(logits)
         labels = as_labels(labels, logits)
+        self._forget()
         self.n_source_, self.n_classes_ = (int(size) for size in logits.shape)
         self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
-        self._fit(logits, labels)
+        try:
+            self._fit(logits, labels)
+        except BaseException:  # an interrupted fit must not pass for a finished one either
+            self._forget()
+            raise
         return self
 
     def estimate(self, logits: Any, *, confidence_level: float = 0.9) -> Estimate:
@@ -179,15 +185,23 @@ class Estimator(ABC):
         Parameters
         ----------
         blocks
-            Called once for each pass over the data; gives arrays of shape (any, c).
+            Called once for each pass over the data; gives arrays of shape (any, c), the same rows every time.
         confidence_level
             Nominal coverage of the interval.
         """
         n_classes = self._check_fitted()
-        state = self.start()
+        state, n_before = self.start(), None
         while True:
-            valid = (as_logits(block, n_classes=n_classes) for block in blocks())
-            total = fold(Reduced.__add__, (self.reduce(block, state) for block in valid))
+            valid = (as_logits(block, n_classes=n_classes, partial=True) for block in blocks())
+            reduced = (self.reduce(block, state) for block in valid if len(block))
+            first = next(reduced, None)
+            total = None if first is None else fold(Reduced.__add__, reduced, first)
+            n = 0 if total is None else int(total.sums["count"].sum())
+            if n_before not in (None, n):
+                raise InputError(f"blocks must give the same rows each time it is called; got {n_before}, then {n} rows.")
+            if total is None:
+                raise InputError("blocks must give at least one row; got none.")
+            n_before = n
             following = self.advance(state, total)
             if following is None:
                 return self.conclude(state, total, confidence_level=confidence_level)
@@ -263,6 +277,15 @@ class Estimator(ABC):
         """Return the call that makes an estimator like this one."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"{type(self).__name__}({options})"
+
+    def _learned(self) -> dict[str, Any]:
+        """Return the learned state, by name."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
+
+    def _forget(self) -> None:
+        """Drop the learned state, all of it."""
+        for name in self._learned():
+            delattr(self, name)
 
     @property
     def is_fitted(self) -> bool:
