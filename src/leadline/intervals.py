@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
 SAMPLING_ONLY = "sampling error of source and target only; a shift that breaks the method's assumption is not covered"
@@ -30,10 +32,8 @@ def sampling_interval(
     Half-width ``z sqrt(s_T^2 / n_T + a_S (1 - a_S) / n_S)`` with both variances floored as if one more success and
     one more failure had been seen, so that an all-correct source of ten samples is not taken for certainty.
     """
-    from scipy.special import ndtri
-
     smoothed = (source_accuracy * n_source + 1) / (n_source + 2)
     source_part = smoothed * (1 - smoothed) / n_source
     target_part = max(target_variance, 1 / (n_target + 2)) / n_target
-    half_width = float(ndtri(0.5 + level / 2) * np.sqrt(source_part + target_part))
+    half_width = float(NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(source_part + target_part))
     return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)

@@ -60,7 +60,7 @@ _bits_of_float = _reinterpretation(types.float32, types.int32, ir.IntType(32))
 def _exp(x: Any) -> Any:
     """Return exp(x) for x <= 0 to float32 precision, in arithmetic that compiles to vector instructions.
 
-    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a minimax polynomial and the whole power written into
+    exp(x) = 2^whole 2^part with the part in [-1/2, 1/2] by a minimax polynomial, the whole power written into
     the exponent bits. Below -50 the value is held at 2e-22: nothing beside the unified peak of 6, and far
     from the denormal numbers on which processors slow down a hundredfold.
     """
@@ -135,9 +135,7 @@ def _decay(cosines: Any, peaks: Any, rates: Any, power: Any, decays: Any, total:
 
 
 @njit("void(f4[:,::1], f4[:,::1], f4[::1], i8, f4[::1], f4[::1], f4[::1])", **_options)
-def _pull(
-    cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of_rate: Any, along: Any
-) -> None:
+def _pull(cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of_rate: Any, along: Any) -> None:
     """Sum the gradients of a tile over its rows, and turn the decays into the weights of the rows' pull.
 
     of_peak_j = sum_i r_i E_ij; of_rate_j = sum_i r_i E_ij d_ij^power; along_j = sum_i w_ij cos_ij with the
@@ -167,6 +165,27 @@ def _pull(
                 along[j] += pulled * row[j]
 
 
+@njit("void(f4[:,::1], f4[:,::1], f4[::1])", **_options)
+def _normalise(anchors: Any, directions: Any, lengths: Any) -> None:
+    """Scale each anchor to length 1, and store how long it was; an anchor at zero stays."""
+    for j in range(anchors.shape[0]):
+        square = _f4(0.0)
+        for column in range(anchors.shape[1]):
+            square += anchors[j, column] * anchors[j, column]
+        length = np.sqrt(square) if square > 0 else _f4(1.0)
+        lengths[j] = length
+        for column in range(anchors.shape[1]):
+            directions[j, column] = anchors[j, column] / length
+
+
+@njit("void(f4[:,::1], f4[:,::1], f4[::1], f4[::1])", **_options)
+def _turn(pull: Any, directions: Any, along: Any, scale: Any) -> None:
+    """Take away the part of each pull along its anchor, which no cosine feels, and scale the rest."""
+    for j in range(pull.shape[0]):
+        for column in range(pull.shape[1]):
+            pull[j, column] = (pull[j, column] - along[j] * directions[j, column]) * scale[j]
+
+
 class NumbaKernel(Kernel):
     """Anchors on the CPU."""
 
@@ -186,16 +205,13 @@ class NumbaKernel(Kernel):
         """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
         return self._over_pairs(logits, field, _raise_strongest)
 
-    def _over_pairs(
-        self, logits: FloatArray, field: Field, visit: Callable[..., None]
-    ) -> NDArray[np.float64]:
+    def _over_pairs(self, logits: FloatArray, field: Field, visit: Callable[..., None]) -> NDArray[np.float64]:
         """Visit every tile of rows and anchors, rows in parallel."""
         (n, c), k = logits.shape, len(field.peaks)
         result = np.zeros(n)
         directions, rates = unit_rows(field.anchors), decay_rates(field.widths)
         tiles = [
-            (np.ascontiguousarray(directions[cut].T), field.peaks[cut], rates[cut])
-            for cut in slices(k, _TILE_ANCHORS)
+            (np.ascontiguousarray(directions[cut].T), field.peaks[cut], rates[cut]) for cut in slices(k, _TILE_ANCHORS)
         ]
         width = min(k, _TILE_ANCHORS)
         height = max(_TILE_VALUES // width, _WIDE_ROWS if c >= _WIDE_CLASSES else 1)
@@ -217,9 +233,7 @@ class NumbaKernel(Kernel):
         rows, k = len(units), len(field.peaks)
         step = _Step(field)
         with team(worth_it=rows * k >= _PARALLEL_FROM) as workers:
-            loss = sum(
-                step.add(units[cut], correct[cut], workers) for cut in slices(rows, max(64, _STEP_PAIRS // k))
-            )
+            loss = sum(step.add(units[cut], correct[cut], workers) for cut in slices(rows, max(64, _STEP_PAIRS // k)))
         return step.gradients(loss, rows)
 
 
@@ -229,9 +243,8 @@ class _Step:
     def __init__(self, field: Field) -> None:
         k = len(field.peaks)
         self.field = field
-        self.lengths = np.sqrt(np.einsum("ij,ij->i", field.anchors, field.anchors))
-        self.lengths[self.lengths == 0] = 1.0
-        self.directions = field.anchors / self.lengths[:, None]
+        self.directions, self.lengths = np.empty_like(field.anchors), np.empty_like(field.peaks)
+        _normalise(field.anchors, self.directions, self.lengths)
         self.rates = decay_rates(field.widths)
         self.of_peak, self.of_rate, self.along = (np.zeros(k, dtype=np.float32) for _ in range(3))
         self.pull = np.zeros_like(field.anchors)
@@ -266,8 +279,7 @@ class _Step:
     def gradients(self, loss: float, rows: int) -> Gradients[Float32]:
         """Turn the sums over all rows into the gradients of the mean."""
         peaks, widths = self.field.peaks, self.field.widths
-        self.pull -= self.along[:, None] * self.directions
-        self.pull *= (-self.rates * peaks / (self.lengths * rows))[:, None]
+        _turn(self.pull, self.directions, self.along, -self.rates * peaks / (self.lengths * np.float32(rows)))
         return Gradients(
             loss=loss / rows,
             anchors=self.pull,

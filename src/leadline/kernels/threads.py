@@ -27,12 +27,19 @@ class Team:
     size: int
 
     def run(self, work: Callable[[Part], None], parts: Sequence[Part]) -> None:
-        """Do all parts, in any order."""
-        if self.size == 1 or len(parts) == 1:
-            for part in parts:
+        """Do all parts, in any order; the caller works too."""
+        remaining = iter(parts)  # taking the next part is atomic, so that the threads may share the iterator
+
+        def take_parts() -> None:
+            for part in remaining:
                 work(part)
-        else:
-            list(_pool().map(work, parts))
+
+        others = [_pool().submit(take_parts) for _ in range(min(self.size, len(parts)) - 1)]
+        try:
+            take_parts()
+        finally:
+            for other in others:
+                other.result()
 
     def step(self, size: int, largest: int) -> int:
         """Return the length of slices of ``size`` things, at most ``largest``, that keep all threads busy."""

@@ -61,9 +61,7 @@ class TorchKernel(Kernel):
     @torch.no_grad()
     def influence(self, logits: FloatArray, field: Field) -> NDArray[np.float64]:
         """Return the total influence on each row, shape (n,)."""
-        parts = [
-            (decays * field.peaks).sum(dim=1, dtype=self.wide).cpu() for decays in self._decays(logits, field)
-        ]
+        parts = [(decays * field.peaks).sum(dim=1, dtype=self.wide).cpu() for decays in self._decays(logits, field)]
         return torch.cat(parts).double().numpy()
 
     @torch.no_grad()
@@ -99,9 +97,7 @@ class TorchKernel(Kernel):
             reaches = distances.square() if power == 2 else distances
             weights = (reaches * rates).exp_()
             total = (weights * field.peaks).sum(dim=1, dtype=self.wide)
-            loss += torch.nn.functional.binary_cross_entropy_with_logits(
-                total, truth.to(self.wide), reduction="sum"
-            )
+            loss += torch.nn.functional.binary_cross_entropy_with_logits(total, truth.to(self.wide), reduction="sum")
             weights *= (total.sigmoid() - truth).float()[:, None]
             of_peak += weights.sum(dim=0)
             of_rate += (weights * reaches).sum(dim=0)
