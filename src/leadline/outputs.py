@@ -121,7 +121,9 @@ class Outputs:
         return {value: order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
 
 
-def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None) -> FloatArray:
+def as_logits(
+    value: Any, *, name: str = "logits", n_classes: int | None = None, partial: bool = False
+) -> FloatArray:
     """Return ``value`` as a finite floating-point array of shape (n, c), without copying where possible.
 
     NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken. Of a
@@ -136,6 +138,8 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None)
         What to call them in an error.
     n_classes
         The width they must have, if it is known.
+    partial
+        These are some rows of more, which by themselves may be none or all equal.
     """
     array = as_matrix(value, name)
     if array.ndim != 2:
@@ -145,7 +149,7 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None)
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} must be real numbers; got dtype {array.dtype}.")
     n, c = array.shape
-    if n == 0:
+    if n == 0 and not partial:
         raise InputError(f"{name} must have at least one row; got none.")
     if c < 2:
         raise InputError(
@@ -158,7 +162,7 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None)
         with np.errstate(over="ignore"):  # too large for float64: becomes infinite, and is refused as that
             array = array.astype(np.float32 if narrow else np.float64)
     _require_finite(array, name)
-    if array.min() == array.max():
+    if not partial and array.min() == array.max():
         raise InputError(
             f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0]}. "
             "Check that the model's real outputs were stored."

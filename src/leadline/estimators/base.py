@@ -198,7 +198,7 @@ class Estimator(ABC):
             total = None if first is None else fold(Reduced.__add__, reduced, first)
             n = 0 if total is None else int(total.sums["count"].sum())
             if n_before not in (None, n):
-                raise InputError(f"blocks must give the same rows each time it is called; got {n_before}, then {n} rows.")
+                raise InputError(f"blocks must give the same rows every time it is called; got {n_before}, then {n}.")
             if total is None:
                 raise InputError("blocks must give at least one row; got none.")
             n_before = n

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from leadline.arrays import one_line
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.files import write_bytes
@@ -16,16 +22,19 @@ from leadline.version import __version__
 FORMAT = "leadline-model"
 FORMAT_VERSION = 1
 
+_LEARNED_NAME = re.compile(r"[a-zA-Z]\w*_", re.ASCII)
+
 
 def save(estimator: Estimator, path: str | Path, *, force: bool = False) -> None:
     """Write a fitted estimator to ``path``.
 
-    Learned arrays become tensors; options and learned scalars become JSON in the metadata.
+    Learned arrays become tensors; options and learned scalars become JSON in the metadata, along with a checksum. Equal
+    estimators make equal files, byte by byte.
 
     Parameters
     ----------
     estimator
-        Any fitted estimator of ``leadline.METHODS``.
+        Any fitted estimator.
     path
         The file to write.
     force
@@ -34,9 +43,8 @@ def save(estimator: Estimator, path: str | Path, *, force: bool = False) -> None
     from safetensors.numpy import save as to_bytes
 
     estimator._check_fitted()
-    learned = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    learned = estimator._learned()
     tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
-    scalars = {name: value for name, value in learned.items() if name not in tensors}
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -44,54 +52,132 @@ def save(estimator: Estimator, path: str | Path, *, force: bool = False) -> None
         "numpy_version": np.__version__,
         "method": estimator.method,
         "n_classes": str(estimator.n_classes_),
-        "params": json.dumps({name: _plain(value) for name, value in estimator.get_params().items()}),
-        "state": json.dumps(scalars),
+        "params": _to_json(estimator.get_params(), "option"),
+        "state": _to_json({name: value for name, value in learned.items() if name not in tensors}, "learned"),
     }
-    write_bytes(path, to_bytes(tensors, metadata), force=force)
+    metadata["checksum"] = _checksum(metadata, tensors)
+    write_bytes(path, _sorted_header(to_bytes(tensors, metadata)), force=force)
 
 
-def load(path: str | Path) -> Estimator:
+def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | None = None) -> Estimator:
     """Read an estimator that :func:`save` wrote.
 
     Parameters
     ----------
     path
         The file to read. A missing, damaged or foreign file, or one of a newer format, is an ``InputError``.
+    methods
+        How to make an estimator of each method, by name; None for ``leadline.METHODS``. Give it to load estimators of
+        your own.
     """
-    from safetensors import SafetensorError, safe_open
-
-    from leadline.estimators import make
-
     path = Path(path)
+    place = f"model file {one_line(path, most=1000)}"
     if not path.is_file():
-        raise InputError(f"model file {path} does not exist.")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"model file {path} is damaged or not a Leadline model ({error}).") from error
+        raise InputError(f"{place} does not exist." if not path.exists() else f"{place} is not a regular file.")
+    metadata, tensors = _read(path, place)
     if metadata.get("format") != FORMAT:
-        raise InputError(f"model file {path} was not written by Leadline; use a file made by `leadline fit`.")
-    version = int(metadata.get("format_version", "0"))
-    if version > FORMAT_VERSION:
+        raise InputError(f"{place} was not written by Leadline; use a file made by `leadline fit`.")
+    version = metadata.get("format_version", "")
+    if re.fullmatch(r"\d{1,9}", version) and int(version) > FORMAT_VERSION:
         raise InputError(
-            f"model file {path} has format {version}, newer than {FORMAT_VERSION}, the newest that Leadline "
-            f"{__version__} reads; it was written by Leadline {metadata.get('leadline_version')}. Upgrade Leadline."
+            f"{place} has format {version}, newer than {FORMAT_VERSION}, the newest that Leadline {__version__} reads; "
+            f"it was written by Leadline {one_line(metadata.get('leadline_version'))}. Upgrade Leadline."
         )
+    if version != str(FORMAT_VERSION) or metadata.pop("checksum", None) != _checksum(metadata, tensors):
+        raise InputError(f"{place} is damaged: its contents do not match its checksum. Make it again.")
     try:
-        estimator = make(metadata["method"], **json.loads(metadata["params"]))
+        estimator = _make(metadata["method"], _read_params(metadata["params"]), methods)
         state: dict[str, Any] = json.loads(metadata["state"]) | tensors
-    except (KeyError, json.JSONDecodeError) as error:
-        raise InputError(f"model file {path} is damaged: its metadata does not say what it holds ({error}).") from error
+    except InputError as error:
+        raise InputError(f"{place}: {one_line(error, most=600)}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{place} is damaged: its metadata do not say what it holds ({one_line(error)}).") from error
+    missing = sorted(_declared(type(estimator)) - set(state))
+    if missing:
+        raise InputError(
+            f"{place} lacks {', '.join(missing)}, which {type(estimator).__name__} of Leadline {__version__} needs; "
+            f"it was written by Leadline {one_line(metadata.get('leadline_version'))}. Fit and save again."
+        )
+    strange = sorted(name for name in state if not _LEARNED_NAME.fullmatch(name))
+    if strange or str(state["n_classes_"]) != metadata.get("n_classes"):
+        raise InputError(f"{place} is damaged: it holds no consistent state of {type(estimator).__name__}.")
     for name, value in state.items():
         setattr(estimator, name, value)
-    estimator._check_fitted()
     return estimator
 
 
+def _read(path: Path, place: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """Return metadata and tensors of a safetensors file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+    except (SafetensorError, OSError, ValueError, TypeError) as error:  # the last two: types that NumPy does not have
+        raise InputError(f"{place} is damaged or not a Leadline model ({one_line(error)}).") from error
+
+
+def _make(name: str, params: dict[str, Any], methods: Mapping[str, Callable[..., Estimator]] | None) -> Estimator:
+    """Make an estimator, from the table given or that of Leadline."""
+    from leadline.estimators import make
+
+    if methods is None:
+        return make(name, **params)
+    if name not in methods:
+        raise InputError(f"method must be one of {', '.join(methods)}; got {name!r}.")
+    return methods[name](**params)
+
+
+def _declared(cls: type[Estimator]) -> set[str]:
+    """Return the names of the learned attributes that a class and its bases declare."""
+    names = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+    return {name for name in names if _LEARNED_NAME.fullmatch(name)}
+
+
+def _to_json(values: dict[str, Any], kind: str) -> str:
+    """Return values by name as JSON, in the order of the names."""
+    for name, value in values.items():
+        try:
+            json.dumps(value, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{kind} {name} must be an array or a plain value to be saved; got {type(value).__name__}."
+            ) from error
+    return json.dumps(values, default=_plain, sort_keys=True)
+
+
 def _plain(value: Any) -> Any:
-    """Return an option as JSON can hold it."""
+    """Return what JSON has no word for as what it has."""
     if isinstance(value, np.generic):
         return value.item()
-    return sorted(value) if isinstance(value, set | frozenset) else value
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError
+
+
+def _read_params(text: str) -> dict[str, Any]:
+    """Return options from JSON; sequences are tuples again, as constructors have them."""
+    params = json.loads(text)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
+
+
+def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]) -> str:
+    """Return the SHA-256 of all that a file holds."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _sorted_header(data: bytes) -> bytes:
+    """Return a safetensors file with the keys of its header sorted; the library leaves metadata in random order.
+
+    The file is the length of the header (8 bytes, little endian), the header as JSON padded by spaces to a multiple of
+    8 bytes, and the tensors at offsets that count from the end of the header.
+    """
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data[end:]
