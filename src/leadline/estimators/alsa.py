@@ -268,11 +268,11 @@ class ALSA(Estimator):
         total = get_kernel(self.backend, self.device).influence(logits, self._field)
         correctness = sigmoid(total)
         if self.rectify is None:
-            return Reduced.from_values(logits, correctness, rectified=0.0)
+            return Reduced.from_values(logits, correctness, {"rectified": np.zeros(len(logits))})
         felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
         outside = felt < self.threshold_
         correctness[outside] = 1.0 / self.n_classes_
-        return Reduced.from_values(logits, correctness, rectified=float(np.count_nonzero(outside)))
+        return Reduced.from_values(logits, correctness, {"rectified": outside.astype(np.float64)})
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return {

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from leadline.errors import InputError
 from leadline.estimate import ClassEstimate, Estimate
+from leadline.estimators.rows import Rows, Sample, Tally
 from leadline.intervals import SAMPLING_ONLY, sampling_interval
 from leadline.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
 
@@ -38,28 +39,38 @@ class Reduced:
         there: number, sum and sum of squares of the per-sample values by predicted class.
     values
         Shape (n,): the per-sample values whose mean is the estimate; not carried when blocks are added.
+    rows
+        What each row adds to the sums, where that says it all: sums by group need no further look at the logits. Not
+        carried when blocks are added.
+    sample
+        A bounded sample of the rows, for methods that need more than sums.
     """
 
     sums: Sums
     values: NDArray[np.float64] | None = None
+    rows: Rows | None = None
+    sample: Sample | None = None
 
     @classmethod
     def from_values(
-        cls, logits: FloatArray, values: NDArray[np.float64], **more: NDArray[np.float64] | float
+        cls,
+        logits: FloatArray,
+        values: NDArray[np.float64],
+        by_row: Mapping[str, NDArray[np.float64] | Tally] | None = None,
+        /,
+        **more: NDArray[np.float64] | float,
     ) -> Self:
-        """Sum per-sample values by predicted class, and take further sums as they are."""
-        predicted, c = logits.argmax(axis=1), logits.shape[1]
-        sums = {
-            "count": np.bincount(predicted, minlength=c),
-            "value": np.bincount(predicted, weights=values, minlength=c),
-            "square": np.bincount(predicted, weights=values * values, minlength=c),
-            **more,
-        }
-        return cls({name: np.asarray(amount, dtype=np.float64) for name, amount in sums.items()}, values)
+        """Sum per-sample values by predicted class and what ``by_row`` has for each row; take more sums as they are."""
+        rows = Rows(logits.argmax(axis=1), logits.shape[1], values, by_row or {})
+        sums = rows.sums() | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}
+        return cls(sums, values, None if more else rows)
 
     def __add__(self, other: Reduced) -> Reduced:
         """Merge two blocks; exact up to the rounding of float64, in any order."""
-        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()})
+        sample = other.sample if self.sample is None else self.sample
+        if self.sample is not None and other.sample is not None:
+            sample = self.sample + other.sample
+        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()}, sample=sample)
 
 
 class Estimator(ABC):

@@ -88,7 +88,8 @@ class DifferenceOfConfidence(SoftmaxEstimator):
         """Sum confidences moved by the source's miscalibration."""
         confidence = np.exp(self._log_softmax(logits).max(axis=1))
         moved = Reduced.from_values(logits, confidence + (self.source_accuracy_ - self.source_confidence_))
-        return Reduced(moved.sums)  # single values may leave [0, 1]: they are no probabilities of correctness
+        # Single values may leave [0, 1]: they are no probabilities of correctness.
+        return Reduced(moved.sums, rows=moved.rows)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return super()._diagnostics(state, total) | {"source_confidence": self.source_confidence_}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from leadline.errors import InputError
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
+from leadline.estimators.rows import Tally
 from leadline.outputs import FloatArray, IntArray
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
@@ -77,9 +78,8 @@ class ImportanceReweighting(SoftmaxEstimator):
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count the target per bin, with the source accuracy of the bin as each row's value."""
         bins = self._bins(self._log_softmax(logits))
-        shares = np.bincount(bins, minlength=self.n_bins).astype(np.float64)
-        reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], bins=shares)
-        return reduced if self.weights == "bins" else Reduced(reduced.sums)
+        reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], {"bins": Tally(bins, self.n_bins)})
+        return reduced if self.weights == "bins" else Reduced(reduced.sums, rows=reduced.rows)
 
     def _accuracy(self, state: State, total: Reduced) -> float:
         if self.weights == "bins":
