@@ -1,94 +1,253 @@
-"""Error against an option, bars of variants, and error against time: the pictures of the benchmark."""
+"""Error against an option, bars of variants, and error against time: the pictures of the benchmark.
+
+Each takes the rows of an experiment, as mappings. A row has ``error``, or ``estimate`` (or ``accuracy``) and
+``truth``, as fractions; errors that share all else are averaged in absolute value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from matplotlib.figure import Figure
+import numpy as np
+from matplotlib.axes import Axes
 
-FIGURE_SIZE = (6.4, 4.0)
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+from leadline.errors import InputError
+from leadline.report.style import axes_or_new, legend_beside, looks, save, styled, tidy
+
+Rows = Iterable[Mapping[str, Any]]
+
+_ERROR_LABEL = "mean absolute error (points)"
+_MOST_BARS_WITH_NUMBERS = 16
 
 
-def save_curves(
+def error_vs_alpha(rows: Rows, ax: Axes | None = None) -> Axes:
+    """Draw mean absolute error, in points, against ALSA's alpha.
+
+    Parameters
+    ----------
+    rows
+        Rows with ``alpha``, or a ``variant`` that ends with it as in "alsa-g 0.98"; ``suite`` and ``method`` tell
+        lines apart.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    """
+    curves = _curves(rows, "alpha")
+    return error_curves(curves, ax, label="α, share of an anchor's area that counts as within reach")
+
+
+def error_vs_anchors(rows: Rows, ax: Axes | None = None) -> Axes:
+    """Draw mean absolute error, in points, against the number of anchors, on a logarithmic axis.
+
+    Parameters
+    ----------
+    rows
+        Rows with ``n_anchors``, or a ``variant`` that is the number; ``suite`` and ``method`` tell lines apart.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    """
+    return error_curves(_curves(rows, "n_anchors"), ax, label="number of anchors", logarithmic=True)
+
+
+def ablation(rows: Rows, ax: Axes | None = None) -> Axes:
+    """Draw mean absolute errors, in points, as bars: one group per suite, one bar per variant.
+
+    Parameters
+    ----------
+    rows
+        Rows with ``variant``; ``suite`` makes the groups.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    """
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        group = found.setdefault(str(row.get("suite", "")), {})
+        group.setdefault(str(_need(row, "variant")), []).append(_error(row))
+    return error_bars(
+        {suite: {name: float(np.mean(errors)) for name, errors in group.items()} for suite, group in found.items()},
+        ax,
+    )
+
+
+def time_vs_error(rows: Rows, ax: Axes | None = None) -> Axes:
+    """Draw mean absolute error, in points, against the time of an estimate; one marker per method.
+
+    Parameters
+    ----------
+    rows
+        Rows with ``method`` and ``seconds``.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        found.setdefault(str(_need(row, "method")), []).append((float(_need(row, "seconds")), _error(row)))
+    means = {method: tuple(np.mean(pairs, axis=0)) for method, pairs in found.items()}
+    return error_against_time({method: (float(s), float(e)) for method, (s, e) in means.items()}, ax)
+
+
+@styled
+def error_curves(
     curves: Mapping[str, Sequence[tuple[float, float]]],
-    path: Path,
+    ax: Axes | None = None,
     *,
     label: str,
     logarithmic: bool = False,
-) -> None:
+) -> Axes:
     """Draw mean absolute error, in points, against a number.
 
     Parameters
     ----------
     curves
         By name: pairs of the number and the error as a fraction.
-    path
-        The file, of the kind that its name ends with.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
     label
         What the number is.
     logarithmic
         Space the numbers by their ratios.
     """
-    figure = Figure(figsize=FIGURE_SIZE)
-    ax = figure.add_subplot()
-    for number, (name, points) in enumerate(curves.items()):
+    _require(curves)
+    drawn = axes_or_new(ax)
+    styles = looks(curves)
+    for name, points in curves.items():
         x, y = zip(*sorted(points), strict=True)
-        ax.plot(
-            x, [100 * error for error in y], marker="o", label=name, color=_COLOURS[number % len(_COLOURS)]
-        )
+        drawn.plot(x, [100 * error for error in y], label=name, **styles[name])
     if logarithmic:
-        ax.set_xscale("log")
-    ax.set(xlabel=label, ylabel="mean absolute error (points)", ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.02, 0.5))
-    figure.savefig(path, dpi=150, bbox_inches="tight")
+        drawn.set_xscale("log")
+    drawn.set(xlabel=label, ylabel=_ERROR_LABEL, ylim=(0, None))
+    tidy(drawn)
+    if len(curves) > 1 or "" not in curves:
+        legend_beside(drawn)
+    return drawn
 
 
-def save_bars(groups: Mapping[str, Mapping[str, float]], path: Path) -> None:
+@styled
+def error_bars(groups: Mapping[str, Mapping[str, float]], ax: Axes | None = None) -> Axes:
     """Draw mean absolute errors, in points, as bars: one group per suite, one bar per variant.
 
     Parameters
     ----------
     groups
         Suite -> variant -> error as a fraction.
-    path
-        The file.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
     """
-    figure = Figure(figsize=FIGURE_SIZE)
-    ax = figure.add_subplot()
+    _require(groups)
     variants = list(dict.fromkeys(variant for errors in groups.values() for variant in errors))
+    n_bars = len(groups) * len(variants)
+    drawn = axes_or_new(ax, size=(max(4.8, 0.32 * n_bars + 2.0), 3.6))
     width = 0.8 / len(variants)
+    hatches = ("", "///", "...", "\\\\\\", "xxx", "---", "ooo")
+    styles = looks(variants)
     for number, variant in enumerate(variants):
         places = [place for place, errors in enumerate(groups.values()) if variant in errors]
         heights = [100 * errors[variant] for errors in groups.values() if variant in errors]
         offsets = [place - 0.4 + (number + 0.5) * width for place in places]
-        ax.bar(offsets, heights, width, label=variant, color=_COLOURS[number % len(_COLOURS)])
-    ax.set_xticks(range(len(groups)), list(groups), rotation=20, ha="right")
-    ax.set_ylabel("mean absolute error (points)")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.02, 0.5))
-    figure.savefig(path, dpi=150, bbox_inches="tight")
+        bars = drawn.bar(
+            offsets,
+            heights,
+            width,
+            label=variant,
+            color=styles[variant]["color"],
+            hatch=hatches[number % len(hatches)],
+            edgecolor="white",
+            linewidth=0.5,
+        )
+        if n_bars <= _MOST_BARS_WITH_NUMBERS:
+            drawn.bar_label(bars, fmt="%.1f", fontsize=7, padding=2)
+    turned = max(map(len, groups)) * len(groups) > 45
+    drawn.set_xticks(range(len(groups)), list(groups), rotation=20 if turned else 0, ha="right" if turned else "center")
+    drawn.tick_params(axis="x", length=0)
+    drawn.set_ylabel(_ERROR_LABEL)
+    tidy(drawn)
+    legend_beside(drawn)
+    return drawn
 
 
-def save_time_against_error(points: Mapping[str, tuple[float, float]], path: Path) -> None:
-    """Draw mean absolute error, in points, against the time of an estimate, in milliseconds; one dot per
-    method.
+@styled
+def error_against_time(points: Mapping[str, tuple[float, float]], ax: Axes | None = None) -> Axes:
+    """Draw mean absolute error, in points, against the time of an estimate, in milliseconds.
 
     Parameters
     ----------
     points
         Method -> (seconds, error as a fraction).
-    path
-        The file.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
     """
-    figure = Figure(figsize=FIGURE_SIZE)
-    ax = figure.add_subplot()
-    for number, (method, (seconds, error)) in enumerate(points.items()):
-        ax.plot(1000 * seconds, 100 * error, "o", color=_COLOURS[number % len(_COLOURS)])
-        ax.annotate(method, (1000 * seconds, 100 * error), xytext=(5, 4), textcoords="offset points")
-    ax.set_xscale("log")
-    ax.set(xlabel="time of an estimate (ms)", ylabel="mean absolute error (points)", ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150, bbox_inches="tight")
+    _require(points)
+    drawn = axes_or_new(ax, size=(5.6, 3.6))
+    styles = looks(points)
+    for method, (seconds, error) in points.items():
+        drawn.plot(1000 * seconds, 100 * error, linestyle="none", markersize=7, label=method, **styles[method])
+    drawn.set_xscale("log")
+    drawn.set(xlabel="time of an estimate (ms)", ylabel=_ERROR_LABEL, ylim=(0, None))
+    tidy(drawn)
+    legend_beside(drawn)
+    return drawn
+
+
+def save_curves(
+    curves: Mapping[str, Sequence[tuple[float, float]]], path: Path, *, label: str, logarithmic: bool = False
+) -> None:
+    """Draw :func:`error_curves` into a file of the kind that its name ends with."""
+    save(error_curves(curves, label=label, logarithmic=logarithmic), path)
+
+
+def save_bars(groups: Mapping[str, Mapping[str, float]], path: Path) -> None:
+    """Draw :func:`error_bars` into a file of the kind that its name ends with."""
+    save(error_bars(groups), path)
+
+
+def save_time_against_error(points: Mapping[str, tuple[float, float]], path: Path) -> None:
+    """Draw :func:`error_against_time` into a file of the kind that its name ends with."""
+    save(error_against_time(points), path)
+
+
+def _require(series: Mapping[str, Any]) -> None:
+    """Refuse to draw nothing."""
+    if not series:
+        raise InputError("rows must have at least one entry; got none.")
+
+
+def _need(row: Mapping[str, Any], key: str) -> Any:
+    """Return a field that a row must have."""
+    if row.get(key) is None:
+        raise InputError(f"each row must have {key!r}; got a row with {', '.join(row) or 'nothing'}.")
+    return row[key]
+
+
+def _error(row: Mapping[str, Any]) -> float:
+    """Return the absolute error of a row."""
+    if row.get("error") is not None:
+        return abs(float(row["error"]))
+    estimate = row["estimate"] if row.get("estimate") is not None else _need(row, "accuracy")
+    return abs(float(estimate) - float(_need(row, "truth")))
+
+
+def _curves(rows: Rows, key: str) -> dict[str, list[tuple[float, float]]]:
+    """Average errors by suite, method and the number on the x axis; leave out of names what all rows share."""
+    found: dict[tuple[str, str], dict[float, list[float]]] = {}
+    for row in rows:
+        series = (str(row.get("suite", "")), str(row.get("method", "")))
+        found.setdefault(series, {}).setdefault(_number(row, key), []).append(_error(row))
+    shown = [len({series[part] for series in found}) > 1 for part in range(2)]
+    if not any(shown):
+        shown = [False, True]
+    return {
+        ", ".join(part for part, keep in zip(series, shown, strict=True) if keep): [
+            (x, float(np.mean(errors))) for x, errors in points.items()
+        ]
+        for series, points in found.items()
+    }
+
+
+def _number(row: Mapping[str, Any], key: str) -> float:
+    """Return the number on the x axis: the row's field, or the last word of its variant."""
+    value = row[key] if row.get(key) is not None else str(_need(row, "variant")).split()[-1]
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{key} must be a number; got {value!r}.") from error
