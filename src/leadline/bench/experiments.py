@@ -11,10 +11,11 @@ import numpy as np
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Progress
-from leadline.bench.rows import Row, Variant, rows_stem, run_variants, save_rows
+from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
 from leadline.errors import InputError
 from leadline.estimators import METHODS, make
 from leadline.estimators.anchors import PARTS
+from leadline.version import __version__
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 ANCHOR_COUNTS = (10, 30, 100, 300, 1000, 3000)
@@ -58,6 +59,8 @@ def run_experiment(
 ) -> list[Row]:
     """Run an experiment on a suite and store its rows as Parquet and JSON below ``out/rows``.
 
+    Rows of models and variants that were run earlier, by the same version, are kept and returned too.
+
     ``methods`` keeps some of the variants, by the method they use; the other parameters are those of
     :func:`leadline.bench.rows.run_variants`.
     """
@@ -74,6 +77,12 @@ def run_experiment(
         suite, variants, data, out, experiment=experiment, seeds=seeds, models=models, targets=targets,
         progress=progress,
     )  # fmt: skip
+    new = {(row.model, row.model_seed, row.variant) for row in rows}
+    rows += [
+        row
+        for row in load_rows(out, experiment, suite.name)
+        if (row.model, row.model_seed, row.variant) not in new and row.version == __version__
+    ]
     save_rows(rows, rows_stem(out, experiment, suite.name))
     return rows
 

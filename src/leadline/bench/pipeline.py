@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,8 +84,6 @@ def train_suite(
     list of dict
         Per model and seed: epochs done, best epoch, its validation accuracy, and whether training is over.
     """
-    from dataclasses import asdict, replace
-
     from leadline.bench.models import build
     from leadline.bench.training import RECIPES, train
 
@@ -158,8 +158,8 @@ def _extract(
     todo = {name: read for name, read in readers.items() if not (folder / f"{name}.npz").exists()}
     if not todo:
         return
+    _same_options(folder, options)
     classify = _classifier(suite, data, out, task, model, seed, device)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, read in todo.items():
         split = read()
         logits = classify(split.inputs).astype(np.float32)
@@ -167,6 +167,19 @@ def _extract(
         if progress is not None:
             done = len(readers) - len(todo) + list(todo).index(name) + 1
             progress(done, len(readers), f"{model}, seed {seed}: {name}")
+
+
+def _same_options(folder: Path, options: Options) -> None:
+    """Remember the options that logits were made with, and refuse to mix them with others."""
+    note = folder / "options.json"
+    wanted = json.dumps(asdict(options), default=str, sort_keys=True)
+    if not note.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        note.write_text(wanted)
+    elif note.read_text() != wanted:
+        raise InputError(
+            f"{folder} has logits made with other options, {note.read_text()}; delete it or use another --out."
+        )
 
 
 def _classifier(suite: Suite, data: Path, out: Path, task: Task, model: str, seed: int, device: str) -> Classifier:

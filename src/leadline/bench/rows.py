@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import leadline
 from leadline.bench.datasets import models_of
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Progress, require_data
@@ -149,7 +152,8 @@ def run_variants(
             name = f"{model}{'' if model_seed is None else f'-seed{model_seed}'}__{variant.name}.json"
             own_seeds = list(seeds) if model_seed is None else [model_seed]
             key = {
-                "version": __version__, "method": variant.method, "options": _plain(variant.options),
+                "version": __version__, "code": code_fingerprint(), "method": variant.method,
+                "options": _plain(variant.options), "source": (folder / "source.npz").stat().st_mtime_ns,
                 "seeds": own_seeds, "targets": None if targets is None else list(targets),
             }  # fmt: skip
             same = {"suite": suite.name, "model": model, "model_seed": model_seed, "experiment": experiment}
@@ -221,6 +225,18 @@ def _fit(source: Path, variant: Variant, seeds: Sequence[int], fits: dict[str, l
     return fits[question]
 
 
+@lru_cache(maxsize=1)
+def code_fingerprint() -> str:
+    """Return a checksum of the code of the estimators, so that rows of other code are computed again."""
+    package = Path(leadline.__file__).parent
+    files = [
+        package / "calibration.py",
+        *sorted(package.glob("estimators/*.py")),
+        *sorted(package.glob("kernels/*.py")),
+    ]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
 def save_rows(rows: Sequence[Row], stem: Path) -> tuple[Path, Path]:
     """Write rows as ``stem.parquet`` and ``stem.json``, and return both paths."""
     import pyarrow as pa
@@ -235,12 +251,12 @@ def save_rows(rows: Sequence[Row], stem: Path) -> tuple[Path, Path]:
     return parquet, save_json(stem.with_name(stem.name + ".json"), records)
 
 
-def load_rows(out: Path, experiment: str = "main") -> list[Row]:
-    """Read the rows of every suite that an experiment was run on."""
+def load_rows(out: Path, experiment: str = "main", suite: str = "*") -> list[Row]:
+    """Read the rows of one suite, or of every suite that an experiment was run on."""
     import pyarrow.parquet as pq
 
     rows = []
-    for path in sorted((out / "rows" / experiment).glob("*.parquet")):
+    for path in sorted((out / "rows" / experiment).glob(f"{suite}.parquet")):
         rows += [Row(**record) for record in pq.read_table(path).to_pylist()]
     return rows
 

@@ -215,6 +215,7 @@ def times(
     """Time ALSA's training on synthetic logits of the paper's sizes, and record it."""
     from leadline.bench.experiments import TRAINING_SIZES, time_training
     from leadline.bench.records import record
+    from leadline.bench.tables import time_table
     from leadline.errors import InputError
 
     wanted = split(datasets, "--datasets")
@@ -228,7 +229,8 @@ def times(
             measured.append(time_training(size, max_epochs=max_epochs))
             record(out, times=measured[-1:])
             advance(number + 1, len(sizes), size.dataset)
-    _show_rows([vars(time) for time in measured], "Training time of ALSA-G, synthetic logits", format)
+    rows = [vars(time) for time in measured]
+    show(Document(rows, rows, [time_table(rows)]), format)
 
 
 @app.command()
