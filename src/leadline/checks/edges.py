@@ -22,13 +22,6 @@ CHECKS: dict[str, Check] = {}
 
 
 @into(CHECKS)
-def tiny_inputs(estimator: EstimatorLike) -> None:
-    """A few source rows and a single target row are enough for an answer."""
-    for n in (2, 3, 5):
-        sound_estimate(estimator, make_sample(1, 3, seed=7)[0], make_sample(n, 3, seed=8))
-
-
-@into(CHECKS)
 def classes_never_predicted(estimator: EstimatorLike) -> None:
     """A class that is never predicted, on the source or the target, leaves no gap in the result."""
     logits, labels = source_sample()
@@ -59,6 +52,13 @@ def source_without_errors_or_hits(estimator: EstimatorLike) -> None:
         on_right.accuracy >= on_wrong.accuracy,
         f"a source without errors gives {on_right.accuracy}, less than {on_wrong.accuracy} without a hit",
     )
+
+
+@into(CHECKS)
+def tiny_inputs(estimator: EstimatorLike) -> None:
+    """A few source rows and a single target row are enough for an answer."""
+    for n in (2, 3, 5):
+        sound_estimate(estimator, make_sample(1, 3, seed=7)[0], make_sample(n, 3, seed=8))
 
 
 @into(CHECKS)

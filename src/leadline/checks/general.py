@@ -110,71 +110,6 @@ def result_is_json(estimator: EstimatorLike) -> None:
     json.dumps(fit_copy(estimator).estimate(target_sample()).to_dict(), allow_nan=False)
 
 
-# -------------------------------------------------------------------------------------------------------- invariances
-@into(CHECKS)
-def target_order_is_irrelevant(estimator: EstimatorLike) -> None:
-    """The order of the target's rows changes nothing but the order of ``correctness``."""
-    fitted, target = fit_copy(estimator), target_sample()
-    order = np.random.default_rng(3).permutation(len(target))
-    plain, permuted = fitted.estimate(target), fitted.estimate(target[order])
-    require_same(permuted, plain, ROUNDING, "another order of the rows")
-    if plain.correctness is not None:
-        require_equal(permuted.correctness, plain.correctness[order], ROUNDING, "correctness of the same rows")
-
-
-@into(CHECKS)
-def source_order_is_irrelevant(estimator: EstimatorLike) -> None:
-    """The order of the source's rows changes nothing but what is drawn at random."""
-    logits, labels = source_sample(_MANY)
-    order = np.random.default_rng(4).permutation(len(logits))
-    plain = sound_estimate(estimator, target_sample(), (logits, labels))
-    permuted = sound_estimate(estimator, target_sample(), (logits[order], labels[order]))
-    require_equal(permuted.accuracy, plain.accuracy, draw_tolerance(estimator), "another order of the source's rows")
-
-
-@into(CHECKS)
-def class_order_is_irrelevant(estimator: EstimatorLike) -> None:
-    """Permuting columns and labels together changes nothing but the order of ``by_class`` and what is drawn."""
-    logits, labels = source_sample(_MANY)
-    order = np.array([2, 0, 3, 1])
-    plain = sound_estimate(estimator, target_sample(), (logits, labels))
-    permuted = sound_estimate(estimator, target_sample()[:, order], (logits[:, order], order.argsort()[labels]))
-    tolerance = draw_tolerance(estimator)
-    require_equal(permuted.accuracy, plain.accuracy, tolerance, "another order of the classes")
-    if tolerance < RANDOM:
-        for entry, label in zip(permuted.by_class, order, strict=True):
-            require_equal(entry.accuracy, plain.by_class[label].accuracy, tolerance, f"accuracy of class {label}")
-
-
-@into(CHECKS)
-def blocks_equal_whole(estimator: EstimatorLike) -> None:
-    """Rows in blocks of any size and order give what the rows together give."""
-    fitted, target = fit_copy(estimator), target_sample()
-    if not hasattr(fitted, "estimate_blocks"):
-        return
-    whole = fitted.estimate(target)
-    parts = np.split(target, [1, 8, 60])
-    for blocks in ([target], parts, parts[::-1]):
-        found = fitted.estimate_blocks(lambda blocks=blocks: iter(blocks))
-        same_solver = found.diagnostics.get("solver") == whole.diagnostics.get("solver")
-        tolerance = ROUNDING if same_solver else SOLVERS
-        require_equal(found.accuracy, whole.accuracy, EXACT if same_solver else SOLVERS, "rows in blocks")
-        require_same(found, whole, tolerance, f"cutting the rows into {len(blocks)} blocks")
-
-
-@into(CHECKS)
-def holders_are_irrelevant(estimator: EstimatorLike) -> None:
-    """The same numbers in double precision, in another memory layout or in lists give the same estimate."""
-    (logits, labels), target = source_sample(), target_sample()
-    plain = sound_estimate(estimator, target)
-    double = sound_estimate(estimator, target.astype(np.float64), (logits.astype(np.float64), labels.astype(np.int32)))
-    require_equal(double.accuracy, plain.accuracy, SOLVERS, "double precision")
-    columns = sound_estimate(estimator, np.asfortranarray(target), (np.asfortranarray(logits), labels))
-    require_equal(columns.accuracy, plain.accuracy, SOLVERS, "column-major arrays")
-    listed = fit_copy(estimator, (logits.tolist(), labels.tolist())).estimate(target.tolist())
-    require_equal(listed.accuracy, plain.accuracy, SOLVERS, "lists")
-
-
 # ------------------------------------------------------------------------------------------------------- side effects
 @into(CHECKS)
 def inputs_stay_unchanged(estimator: EstimatorLike) -> None:
@@ -241,3 +176,68 @@ def saved_estimators_load(estimator: EstimatorLike) -> None:
         loaded = own_load(path) if own_load else load(path, methods={fitted.method: type(fitted)})
     require(loaded.get_params() == fitted.get_params(), "saving and loading changes the options")
     require_same(loaded.estimate(target_sample()), fitted.estimate(target_sample()), 0.0, "saving and loading")
+
+
+# -------------------------------------------------------------------------------------------------------- invariances
+@into(CHECKS)
+def target_order_is_irrelevant(estimator: EstimatorLike) -> None:
+    """The order of the target's rows changes nothing but the order of ``correctness``."""
+    fitted, target = fit_copy(estimator), target_sample()
+    order = np.random.default_rng(3).permutation(len(target))
+    plain, permuted = fitted.estimate(target), fitted.estimate(target[order])
+    require_same(permuted, plain, ROUNDING, "another order of the rows")
+    if plain.correctness is not None:
+        require_equal(permuted.correctness, plain.correctness[order], ROUNDING, "correctness of the same rows")
+
+
+@into(CHECKS)
+def source_order_is_irrelevant(estimator: EstimatorLike) -> None:
+    """The order of the source's rows changes nothing but what is drawn at random."""
+    logits, labels = source_sample(_MANY)
+    order = np.random.default_rng(4).permutation(len(logits))
+    plain = sound_estimate(estimator, target_sample(), (logits, labels))
+    permuted = sound_estimate(estimator, target_sample(), (logits[order], labels[order]))
+    require_equal(permuted.accuracy, plain.accuracy, draw_tolerance(estimator), "another order of the source's rows")
+
+
+@into(CHECKS)
+def class_order_is_irrelevant(estimator: EstimatorLike) -> None:
+    """Permuting columns and labels together changes nothing but the order of ``by_class`` and what is drawn."""
+    logits, labels = source_sample(_MANY)
+    order = np.array([2, 0, 3, 1])
+    plain = sound_estimate(estimator, target_sample(), (logits, labels))
+    permuted = sound_estimate(estimator, target_sample()[:, order], (logits[:, order], order.argsort()[labels]))
+    tolerance = draw_tolerance(estimator)
+    require_equal(permuted.accuracy, plain.accuracy, tolerance, "another order of the classes")
+    if tolerance < RANDOM:
+        for entry, label in zip(permuted.by_class, order, strict=True):
+            require_equal(entry.accuracy, plain.by_class[label].accuracy, tolerance, f"accuracy of class {label}")
+
+
+@into(CHECKS)
+def blocks_equal_whole(estimator: EstimatorLike) -> None:
+    """Rows in blocks of any size and order give what the rows together give."""
+    fitted, target = fit_copy(estimator), target_sample()
+    if not hasattr(fitted, "estimate_blocks"):
+        return
+    whole = fitted.estimate(target)
+    parts = np.split(target, [1, 8, 60])
+    for blocks in ([target], parts, parts[::-1]):
+        found = fitted.estimate_blocks(lambda blocks=blocks: iter(blocks))
+        same_solver = found.diagnostics.get("solver") == whole.diagnostics.get("solver")
+        tolerance = ROUNDING if same_solver else SOLVERS
+        require_equal(found.accuracy, whole.accuracy, EXACT if same_solver else SOLVERS, "rows in blocks")
+        require_same(found, whole, tolerance, f"cutting the rows into {len(blocks)} blocks")
+
+
+@into(CHECKS)
+def holders_are_irrelevant(estimator: EstimatorLike) -> None:
+    """The same numbers in double precision, in another memory layout or in lists give the same estimate."""
+    (logits, labels), target = source_sample(), target_sample()
+    plain = sound_estimate(estimator, target)
+    double = sound_estimate(estimator, target.astype(np.float64), (logits.astype(np.float64), labels.astype(np.int32)))
+    require_equal(double.accuracy, plain.accuracy, SOLVERS, "double precision")
+    columns = sound_estimate(estimator, np.asfortranarray(target), (np.asfortranarray(logits), labels))
+    require_equal(columns.accuracy, plain.accuracy, SOLVERS, "column-major arrays")
+    listed = fit_copy(estimator, (logits.tolist(), labels.tolist())).estimate(target.tolist())
+    require_equal(listed.accuracy, plain.accuracy, SOLVERS, "lists")

@@ -35,7 +35,7 @@ class ImportanceReweighting(SoftmaxEstimator):
     Notes
     -----
     A target row in a bin that the source never reached takes the accuracy of the nearest bin with source rows; the
-    share of such rows is the diagnostic ``uncovered_share``.
+    share of such rows is the diagnostic ``uncovered_share``. KLIEP weights match the other rows only.
     """
 
     method = "im"
@@ -97,20 +97,29 @@ class ImportanceReweighting(SoftmaxEstimator):
             return np.asarray(np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall))
 
     def _kliep_weights(self, total: Reduced) -> NDArray[np.float64]:
-        """Return log-linear weights of the source cells, shape (n_bins, c).
+        """Return log-linear weights of the source cells up to a factor, shape (n_bins, c).
 
         Maximises ``mean_T(theta . g) - log mean_S exp(theta . g)`` over theta, g being the indicators of bin and
-        predicted class: a concave problem on the table of cells, whatever the number of rows.
+        predicted class: a concave problem on the table of cells, whatever the number of rows. No weights give mass to
+        a slice that the source lacks: the target's shares are those among the slices that it has.
         """
         from scipy.optimize import minimize
 
         n_bins = self.n_bins
         source = self.source_counts_ / self.source_counts_.sum()
-        n_target = total.sums["count"].sum()
-        target = np.concatenate([total.sums["bins"], total.sums["count"]]) / n_target
+        present = source > 0
+        target = np.concatenate(
+            [
+                _shares_within(total.sums["bins"], source.sum(axis=1)),
+                _shares_within(total.sums["count"], source.sum(axis=0)),
+            ]
+        )
+
+        def exponents(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(present, theta[:n_bins, None] + theta[None, n_bins:], -np.inf)
 
         def loss(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            exponent = theta[:n_bins, None] + theta[None, n_bins:]
+            exponent = exponents(theta)
             top = exponent.max()
             mass = source * np.exp(exponent - top)
             normaliser = mass.sum()
@@ -118,10 +127,16 @@ class ImportanceReweighting(SoftmaxEstimator):
             value = top + np.log(normaliser) - theta @ target + 0.5 * _KLIEP_RIDGE * theta @ theta
             return float(value), expected - target + _KLIEP_RIDGE * theta
 
-        theta = minimize(loss, np.zeros(len(target)), jac=True, method="L-BFGS-B").x
-        return np.asarray(np.exp(theta[:n_bins, None] + theta[None, n_bins:]))
+        exponent = exponents(minimize(loss, np.zeros(len(target)), jac=True, method="L-BFGS-B").x)
+        return np.asarray(np.exp(exponent - exponent.max()))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         empty = self.source_counts_.sum(axis=1) == 0
         uncovered = total.sums["bins"][empty].sum() / total.sums["bins"].sum()
         return super()._diagnostics(state, total) | {"uncovered_share": float(uncovered)}
+
+
+def _shares_within(amounts: NDArray[np.float64], source: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares of the amounts in the slices that the source has; the source's own where there are none."""
+    within = np.where(source > 0, amounts, 0.0)
+    return np.asarray(within / within.sum() if within.any() else source)
