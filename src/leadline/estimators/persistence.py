@@ -86,8 +86,10 @@ def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | 
     if version != str(FORMAT_VERSION) or metadata.pop("checksum", None) != _checksum(metadata, tensors):
         raise InputError(f"{place} is damaged: its contents do not match its checksum. Make it again.")
     try:
-        estimator = _make(metadata["method"], _read_params(metadata["params"]), methods)
-        state: dict[str, Any] = json.loads(metadata["state"]) | tensors
+        # Options that are sequences are tuples again, as constructors have them.
+        params = {k: tuple(v) if isinstance(v, list) else v for k, v in _from_json(metadata["params"]).items()}
+        estimator = _make(metadata["method"], params, methods)
+        state: dict[str, Any] = _from_json(metadata["state"]) | tensors
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -113,7 +115,7 @@ def _read(path: Path, place: str) -> tuple[dict[str, str], dict[str, NDArray[Any
     try:
         with safe_open(path, framework="numpy") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
-    except (SafetensorError, OSError, ValueError, TypeError) as error:  # the last two: types that NumPy does not have
+    except (SafetensorError, OSError, AttributeError, TypeError) as error:  # the last two: types that NumPy lacks
         raise InputError(f"{place} is damaged or not a Leadline model ({one_line(error)}).") from error
 
 
@@ -155,10 +157,12 @@ def _plain(value: Any) -> Any:
     raise TypeError
 
 
-def _read_params(text: str) -> dict[str, Any]:
-    """Return options from JSON; sequences are tuples again, as constructors have them."""
-    params = json.loads(text)
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
+def _from_json(text: str) -> dict[str, Any]:
+    """Return values by name from JSON."""
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise TypeError(f"{type(values).__name__} in place of names and values")
+    return values
 
 
 def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]) -> str:
