@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from html import escape
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leadline.errors import InputError
+from leadline.markup import html_table
 from leadline.outputs import Outputs
 
 if TYPE_CHECKING:
@@ -137,13 +137,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the same table for a notebook."""
-
-        def line(cells: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
         head, *body = self._cells()
-        lines = "".join(line(cells, "td") for cells in body)
-        return f"<table><thead>{line(head, 'th')}</thead><tbody>{lines}</tbody></table>"
+        return html_table(head, body)
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: a header, a line per target, and the mean absolute errors."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leadline.markup import html_table
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,12 @@ class Estimate:
             f"{self.method}: accuracy {self.accuracy:.1%} "
             f"({self.confidence_level:.0%} interval {low:.1%} to {high:.1%}) on {self.n_samples:,} samples"
         )
+
+    def _repr_html_(self) -> str:
+        """Return a notebook's view: the answer, and the classes it rests on."""
+        rows = [
+            [str(entry.label), f"{entry.count:,}", "" if entry.accuracy is None else f"{entry.accuracy:.1%}"]
+            for entry in self.by_class
+        ]
+        classes = html_table(["predicted class", "samples", "estimated accuracy"], rows)
+        return f"<p>{escape(str(self))}</p><details><summary>by predicted class</summary>{classes}</details>"

@@ -22,6 +22,7 @@ from leadline.errors import InputError
 from leadline.estimate import ClassEstimate, Estimate
 from leadline.estimators.rows import Rows, Sample, Tally
 from leadline.intervals import SAMPLING_ONLY, sampling_interval
+from leadline.markup import html_table
 from leadline.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
 
 Sums = Mapping[str, NDArray[np.float64]]
@@ -297,6 +298,20 @@ class Estimator(ABC):
         """Drop the learned state, all of it."""
         for name in self._learned():
             delattr(self, name)
+
+    def _repr_html_(self) -> str:
+        """Return a notebook's view: the options, and what was learned from."""
+        options = html_table(
+            ["option", "value"], [[name, repr(value)] for name, value in self.get_params().items()], left=(0, 1)
+        )
+        state = "not fitted yet"
+        if self.is_fitted:
+            state = (
+                f"fitted on {self.n_source_:,} samples of {self.n_classes_} classes, "
+                f"of which {self.source_accuracy_:.1%} were predicted right"
+            )
+        title = f"<strong>{type(self).__name__}</strong> ({self.method}), {state}"
+        return f"<p>{title}</p><details><summary>options</summary>{options}</details>"
 
     @property
     def is_fitted(self) -> bool:
