@@ -73,6 +73,10 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path, opti
     first, second = (load_best(build("mnist-cnn", 3), tmp_path / name).state_dict() for name in "ab")
     for name, tensor in first.items():
         torch.testing.assert_close(tensor, second[name], rtol=0, atol=0)
+    longer = train(
+        build("mnist-cnn", 3, seed=5), data, validation, replace(recipe, max_epochs=5), tmp_path / "b", seed=5
+    )
+    assert longer.epoch == 5
     with pytest.raises(InputError, match="trained with other settings"):
         train(build("mnist-cnn", 3), data, validation, recipe, tmp_path / "b", seed=6)
 
@@ -350,6 +354,10 @@ def test_reviews_are_classified_and_run(tmp_path: Path, data_root: Path) -> None
 def test_errors_name_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="leadline bench prepare mnist"):
         train_suite(SUITES["mnist"], tmp_path, tmp_path)
+    for name in SUITES["office31"].needs:
+        (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(InputError, match="model must be one of resnet18-large, resnet18-pretrained; got 'vgg'"):
+        train_suite(SUITES["office31"], tmp_path, tmp_path, models=["vgg"])
     with pytest.raises(InputError, match="nothing to train"):
         train_suite(SUITES["imagenet"], tmp_path, tmp_path)
     with pytest.raises(InputError, match="already consists of logits"):

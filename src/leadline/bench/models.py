@@ -173,8 +173,15 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
 }
 
 
-def build(name: str, n_classes: int, *, seed: int = 0) -> nn.Module:
-    """Make a model with weights drawn from ``seed``, leaving the global random state as it was."""
+def build(name: str, n_classes: int, *, seed: int = 0, n_features: int | None = None) -> nn.Module:
+    """Make a model with weights drawn from ``seed``, leaving the global random state as it was.
+
+    ``n_features``, the size of a node's features, asks for a node classifier; the last part of ``name`` is its kind.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[name](n_classes)
+        if n_features is None:
+            return MODELS[name](n_classes)
+        from leadline.bench.graphs.models import NodeClassifier
+
+        return NodeClassifier(name.rsplit("-", maxsplit=1)[-1], n_features, n_classes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from leadline.bench.inputs import Features, Inputs, Options, Split, Task
 from leadline.errors import InputError
 from leadline.files import write_outputs
 from leadline.outputs import Outputs
+
+if TYPE_CHECKING:
+    from torch import nn
 
 SEEDS = (0, 1, 2)
 #: Called with steps done, steps in all, and what is being done.
@@ -84,7 +87,6 @@ def train_suite(
     list of dict
         Per model and seed: epochs done, best epoch, its validation accuracy, and whether training is over.
     """
-    from leadline.bench.models import build
     from leadline.bench.training import RECIPES, train
 
     if suite.kind != "trained" or suite.recipe is None:
@@ -105,7 +107,7 @@ def train_suite(
                     progress(epoch, most, f"{model}, seed {seed}: {what}")
 
             state = train(
-                build(model, suite.n_classes, seed=seed), task.train, task.source, recipe,
+                network_of(suite, task, model, seed), task.train, task.source, recipe,
                 checkpoint_folder(suite, out, model, seed), seed=seed, device=device, progress=told,
             )  # fmt: skip
             report.append({"suite": suite.name, "model": model, "seed": seed} | asdict(state))
@@ -182,6 +184,13 @@ def _same_options(folder: Path, options: Options) -> None:
         )
 
 
+def network_of(suite: Suite, task: Task, model: str, seed: int) -> nn.Module:
+    """Make a model of a suite, untrained."""
+    from leadline.bench.models import build
+
+    return build(model, suite.n_classes, seed=seed, n_features=getattr(task.source.inputs, "n_features", None))
+
+
 def _classifier(suite: Suite, data: Path, out: Path, task: Task, model: str, seed: int, device: str) -> Classifier:
     """Return what maps inputs to logits."""
     if suite.kind == "sklearn":
@@ -190,10 +199,9 @@ def _classifier(suite: Suite, data: Path, out: Path, task: Task, model: str, see
         return _fit_features(model, task.train.inputs, task.train.labels, seed)
     from safetensors.torch import load_file
 
-    from leadline.bench.models import build
     from leadline.bench.training import load_best, predict
 
-    network = build(model, suite.n_classes, seed=seed)
+    network = network_of(suite, task, model, seed)
     if suite.kind == "trained":
         load_best(network, checkpoint_folder(suite, out, model, seed))
     elif suite.weights is not None:
@@ -237,7 +245,8 @@ def _load(suite: Suite, data: Path, options: Options, model: str, seed: int) -> 
 def _chosen(suite: Suite, data: Path, models: Sequence[str] | None) -> tuple[str, ...]:
     """Return the models asked for, after checking their names."""
     known = models_of(suite, data)
+    allowed = known + suite.other_models
     for name in models or ():
-        if name not in known:
-            raise InputError(f"model must be one of {', '.join(known)}; got {name!r}.")
+        if name not in allowed:
+            raise InputError(f"model must be one of {', '.join(allowed)}; got {name!r}.")
     return known if models is None else tuple(models)

@@ -9,7 +9,7 @@ from typing import Any
 from leadline.bench.claims import Claim, check_claims
 from leadline.bench.datasets import SUITES
 from leadline.bench.experiments import TRAINING_SIZES
-from leadline.bench.records import PAPER_METHODS, reported_mae
+from leadline.bench.records import reported_mae
 from leadline.errors import InputError
 from leadline.estimators import METHODS
 from leadline.render import Cell, Document, Table
@@ -79,7 +79,12 @@ def result_document(
     if not main and not measured["training_time"]:
         raise InputError("nothing was measured yet; run `leadline bench run SUITE` first.")
     claims = check_claims(measured)
-    tables = [_mae_table(main), _side_by_side(main, reported), _fit_table(main)]
+    tables = [
+        _mae_table(main),
+        *_side_by_side(main, reported),
+        _agreement_table(main, "r2", "Measured: R2 against y = x"),
+        _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
+    ]
     tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
     tables += [time_table(measured["training_time"]), _claims_table(claims)]
     data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
@@ -127,38 +132,39 @@ def _mae_table(main: Mapping[str, Any]) -> Table:
     return Table(("suite", *methods), rows, "Measured: all targets of each suite")
 
 
-def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any]) -> Table:
-    """Return each row of the paper that something measured can be held against, both sides."""
+def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[Table]:
+    """Return a table for each row of the paper that something measured can be held against."""
     paper = reported_mae(reported)
+    tables = []
+    for paper_row, theirs in paper.items():
+        ours = {suite: entry for suite, entry in main.items() if paper_row in entry["paper_rows"]}
+        if not ours:
+            continue
+        lowest = min(theirs.values())
+        best = {
+            suite: min(score["mae"] for method, score in entry["paper_rows"][paper_row].items() if method in theirs)
+            for suite, entry in ours.items()
+            if set(entry["paper_rows"][paper_row]) & set(theirs)
+        }
+        rows: list[list[Cell | str]] = []
+        for method, error in theirs.items():
+            measured = [
+                _cell(entry["paper_rows"][paper_row].get(method), best.get(suite)) for suite, entry in ours.items()
+            ]
+            rows.append([method, Cell(f"{100 * error:.1f}", style="bold" if error == lowest else ""), *measured])
+        header = ("method", "reported", *(f"measured: {_name(suite, entry)}" for suite, entry in ours.items()))
+        tables.append(Table(header, rows, f"The paper's row {paper_row}"))
+    return tables
+
+
+def _agreement_table(main: Mapping[str, Any], measure: str, title: str) -> Table:
+    """Return R2 or the correlation of every method on every suite."""
+    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
     rows: list[list[Cell | str]] = []
     for suite, entry in main.items():
-        for paper_row, scores in entry["paper_rows"].items():
-            theirs = paper[paper_row]
-            lowest = min(theirs.values())
-            cells = [
-                Cell(f"{100 * theirs[method]:.1f}", style="bold" if theirs[method] == lowest else "")
-                for method in PAPER_METHODS
-            ]
-            rows.append([paper_row, "reported", *cells])
-            best = min((scores[method]["mae"] for method in PAPER_METHODS if method in scores), default=None)
-            ours = [_cell(scores.get(method), best) for method in PAPER_METHODS]
-            rows.append(["", f"measured: {_name(suite, entry)}", *ours])
-    header = ("row of the paper", "", *PAPER_METHODS)
-    return Table(header, rows, "The paper's Table 1 beside ours", left=(0, 1))
-
-
-def _fit_table(main: Mapping[str, Any]) -> Table:
-    """Return agreement with y = x and correlation."""
-    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
-    rows = []
-    for suite, entry in main.items():
-        cells = []
-        for method in methods:
-            score = entry["all"].get(method)
-            known = score is not None and score["r2"] is not None
-            cells.append(f"{score['r2']:.2f} / {score['rho'] or 0:.2f}" if known else "")
-        rows.append([_name(suite, entry), *cells])
-    return Table(("suite", *methods), rows, "Measured: R2 against y = x / Pearson correlation")
+        values = [entry["all"].get(method, {}).get(measure) for method in methods]
+        rows.append([_name(suite, entry), *("" if value is None else f"{value:.2f}" for value in values)])
+    return Table(("suite", *methods), rows, title)
 
 
 def _experiment_table(experiment: str, entries: Mapping[str, Any]) -> Table:
@@ -207,4 +213,4 @@ def _claims_table(claims: Sequence[Claim]) -> Table:
         ]
         for claim in claims
     ]  # fmt: skip
-    return Table(("claim of the paper", "verdict", "on", "in points"), rows, "Claims", left=(0, 1, 2, 3))
+    return Table(("claim", "verdict", "on", "evidence in points"), rows, "Claims of the paper", left=(0, 1, 2, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,12 +60,14 @@ AMAZON_WILDS = Recipe("adamw", 1e-5, 8, 3, None, 1e-2)
 WATERBIRDS = Recipe("adam", 1e-3, 200, 300, 5)
 OFFICE31 = Recipe("adam", 1e-3, 64, 300, 5)
 MNIST = Recipe("adam", 1e-3, 200, 100, 5)
+NODES = Recipe("adam", 1e-2, 1 << 30, 500, 20, 5e-4)  # all nodes in one step
 RECIPES = {
     "cifar": CIFAR,
     "amazon-wilds": AMAZON_WILDS,
     "waterbirds": WATERBIRDS,
     "office31": OFFICE31,
     "mnist": MNIST,
+    "nodes": NODES,
 }
 
 
@@ -93,6 +95,7 @@ def predict(model: nn.Module, inputs: Inputs, batch_size: int = 256) -> NDArray[
     """Return the logits of all inputs, shape (n, c)."""
     model.eval()
     device = next(model.parameters()).device
+    batch_size = getattr(inputs, "batch_size", batch_size)  # a graph answers for all its nodes at once
     parts = []
     with torch.inference_mode():
         for start in range(0, len(inputs), batch_size):
@@ -143,9 +146,11 @@ def train(
     model.to(device)
     optimiser = _optimiser(model, recipe)
     last = folder / "last.safetensors"
-    settings = json.dumps(asdict(recipe) | {"seed": seed, "samples": len(train_split)}, sort_keys=True)
+    described = asdict(recipe) | {"seed": seed, "samples": len(train_split)}
+    del described["max_epochs"], described["patience"]  # a longer training may continue a shorter one
+    settings = json.dumps(described, sort_keys=True)
     state = _restore(last, model, optimiser, settings) if last.exists() else Trained()
-    while not state.finished and state.epoch < recipe.max_epochs:
+    while not _is_over(state, recipe):
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(recipe, state.epoch)
         loss = _epoch(model, optimiser, train_split, recipe, np.random.default_rng([seed, state.epoch]))
@@ -154,14 +159,20 @@ def train(
         epoch = state.epoch + 1
         better = accuracy > state.best_accuracy
         best_epoch, best_accuracy = (epoch, accuracy) if better else (state.best_epoch, state.best_accuracy)
-        tired = recipe.patience is not None and epoch - best_epoch >= recipe.patience
-        state = Trained(epoch, best_epoch, best_accuracy, tired or epoch >= recipe.max_epochs)
+        state = Trained(epoch, best_epoch, best_accuracy)
+        state = replace(state, finished=_is_over(state, recipe))
         if better:
             _replace(folder / "best.safetensors", dict(model.state_dict()), {})
         _replace(last, _all_tensors(model, optimiser), {"settings": settings, "state": json.dumps(asdict(state))})
         if progress is not None:
             progress(epoch, recipe.max_epochs, f"loss {loss:.4f}, validation accuracy {accuracy:.1%}")
-    return state
+    return replace(state, finished=True)
+
+
+def _is_over(state: Trained, recipe: Recipe) -> bool:
+    """Say whether all epochs are done, or too many without a better accuracy."""
+    tired = recipe.patience is not None and state.epoch - state.best_epoch >= recipe.patience
+    return tired or state.epoch >= recipe.max_epochs
 
 
 def load_best(model: nn.Module, folder: Path) -> nn.Module:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from leadline.bench.datasets import cifar, folders, mnist, reviews
-from leadline.bench.datasets.suite import Shift, Suite
+from leadline.bench.datasets.suite import Loader, Shift, Suite
 from leadline.bench.download import Download
+from leadline.bench.graphs import citation, ogb
 from leadline.errors import InputError
 
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"
@@ -61,6 +62,27 @@ def _logits(
         (f"logits/{name}",),
         instructions=_LOGITS.format(name),
         paper=paper,
+    )
+
+
+def _arxiv(name: str, targets: str, load: Loader) -> Suite:
+    """Return the line of ogbn-arxiv in one of its two settings."""
+    return Suite(
+        name,
+        "temporal",
+        "arXiv papers of 2012-2014",
+        targets,
+        ogb.MODELS,
+        40,
+        "0.1 GB",
+        "ODC-BY",
+        "trained",
+        ("|".join(f"{folder}/raw" for folder in ogb.FOLDERS),),
+        load,
+        (Download("http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip", "arxiv.zip", "arxiv/raw", None, "."),),
+        recipe="nodes",
+        graphs=True,
+        same_setting=True,
     )
 
 
@@ -215,6 +237,7 @@ SUITES: dict[str, Suite] = {
             ),
             recipe="waterbirds",
             paper={"Waterbirds-WILDS/Subpop": ""},
+            other_models=("resnet18-pretrained",),
             same_setting=True,
         ),
         Suite(
@@ -259,6 +282,7 @@ SUITES: dict[str, Suite] = {
             _OFFICE,
             "office31",
             paper={"Office-31/domain": ""},
+            other_models=("resnet18-pretrained",),
             same_setting=True,
         ),
         Suite(
@@ -316,6 +340,23 @@ SUITES: dict[str, Suite] = {
             "sklearn",
             ("raw/amazon_reviews",),
             reviews.load_time,
+        ),
+        _arxiv("ogbn-arxiv", "each 2015-2020, messages over all years", ogb.load_arxiv),
+        _arxiv("ogbn-arxiv-inductive", "each 2015-2020, later papers hidden", ogb.load_arxiv_inductive),
+        Suite(
+            "citation-graphs",
+            "domain",
+            "a citation network",
+            "the rest of it, and the other two networks",
+            tuple(f"{network}-{kind}" for network in citation.NETWORKS for kind in ogb.MODELS),
+            5,
+            "with the data",
+            "research use",
+            "trained",
+            tuple(f"{citation.FOLDER}/{network}.npz" for network in citation.NETWORKS),
+            citation.load_citation,
+            recipe="nodes",
+            graphs=True,
         ),
         _logits(
             "cifar10c",

@@ -24,6 +24,9 @@ class Suite:
         What it is, for people.
     models
         The classifiers; for precomputed logits, those found.
+    other_models
+        Models to be asked for by name: where the paper says ResNet18 only, one that starts from ImageNet's
+        weights.
     n_classes, size, licence
         More for people; ``size`` is what must be downloaded.
     kind
@@ -45,6 +48,8 @@ class Suite:
         Rows of the paper's tables that it can be held against: row -> regular expression of its targets.
     same_setting
         Whether it is the paper's own data and model, or only a similar one.
+    graphs
+        Whether its inputs are nodes of graphs, for which there are more methods than those on logits.
     """
 
     name: str
@@ -64,6 +69,8 @@ class Suite:
     weights: str | None = None
     paper: Mapping[str, str] = field(default_factory=dict)
     same_setting: bool = False
+    graphs: bool = False
+    other_models: tuple[str, ...] = ()
 
     def missing(self, data: Path) -> list[str]:
         """Return what is needed and not there."""
