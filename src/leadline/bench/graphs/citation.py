@@ -1,0 +1,59 @@
+"""Three citation networks with shared features and five classes: ACMv9, Citationv1 and DBLPv7.
+
+Layout, below the data folder: ``raw/citation_graphs/{acmv9,citationv1,dblpv7}.npz`` with ``edges`` (2, m),
+each pair once; sparse binary features as ``x_indptr``, ``x_indices`` and ``x_shape``; and ``labels_multi``
+(n, 5).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from leadline.bench.graphs.graph import Graph, NodeSet
+from leadline.bench.inputs import Options, Split, Task, holdout
+from leadline.errors import InputError
+
+FOLDER = "raw/citation_graphs"
+NETWORKS = ("acmv9", "citationv1", "dblpv7")
+_ARRAYS = ("edges", "x_indptr", "x_indices", "x_shape", "labels_multi")
+
+
+def read_network(path: Path) -> Split:
+    """Return the nodes of a network that have exactly one label, in the whole undirected graph.
+
+    Nodes of several labels pass messages on and are not scored.
+    """
+    from scipy.sparse import csr_array
+
+    with np.load(path, allow_pickle=False) as file:
+        if missing := [name for name in _ARRAYS if name not in file]:
+            raise InputError(f"{path} must hold the arrays {', '.join(_ARRAYS)}; it lacks {', '.join(missing)}.")
+        edges, indptr, indices, shape, labels = (file[name] for name in _ARRAYS)
+    ones = np.ones(len(indices), dtype=np.float32)
+    features = csr_array((ones, indices.astype(np.int64), indptr.astype(np.int64)), shape=tuple(shape))
+    if len(labels) != features.shape[0]:
+        raise InputError(f"{path} must label each of its {features.shape[0]} nodes; got {len(labels)} rows.")
+    scored = np.flatnonzero(labels.sum(axis=1) == 1)
+    graph = Graph(features, edges).undirected()
+    return Split(NodeSet(graph, scored), labels[scored].argmax(axis=1))
+
+
+def load_citation(data: Path, options: Options, model: str, seed: int) -> Task:
+    """Return one network to train on and estimate from, and as targets its own rest and the other networks.
+
+    Of the scored nodes of the source, 60 % train, 20 % are the labelled source and 20 % the target ``same``,
+    by a stratified draw of the seed. A model is named after its source and its kind: ``acmv9-gcn``.
+    """
+    name = model.rsplit("-", maxsplit=1)[0]
+    whole = read_network(data / FOLDER / f"{name}.npz")
+    rest, same = holdout(whole, 0.2, seed)
+    train, source = holdout(rest, 0.25, seed)
+
+    def other(network: str) -> Split:
+        return options.limited(read_network(data / FOLDER / f"{network}.npz"))
+
+    targets = {network: partial(other, network) for network in NETWORKS if network != name}
+    return Task(source, {"same": lambda: options.limited(same), **targets}, options.limited(train))
