@@ -6,43 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from leadline.bench.datasets import cifar, folders, mnist, reviews
+from leadline.bench.datasets.origins import (
+    CIFAR_101,
+    CODALAB,
+    GITHUB,
+    IMAGENET,
+    LOGITS,
+    MNIST_FILES,
+    OFFICE,
+    TORONTO,
+    ZENODO,
+)
 from leadline.bench.datasets.suite import Loader, Shift, Suite
 from leadline.bench.download import Download
 from leadline.bench.graphs import citation, ogb
 from leadline.errors import InputError
-
-_TORONTO = "https://www.cs.toronto.edu/~kriz/"
-_GITHUB = "https://github.com/modestyachts/"
-_ZENODO = "https://zenodo.org/records/"
-_CODALAB = "https://worksheets.codalab.org/rest/bundles/"
-_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
-_CIFAR_101 = tuple(
-    Download(f"{_GITHUB}CIFAR-10.1/raw/master/datasets/{name}", f"cifar-10.1/{name}", f"cifar-10.1/{name}")
-    for version in ("v4", "v6")
-    for name in (f"cifar10.1_{version}_data.npy", f"cifar10.1_{version}_labels.npy")
-)
-_MNIST_FILES = tuple(
-    Download(_MNIST + name, f"mnist/{name}", f"mnist/{name}", md5)
-    for name, md5 in (
-        ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-        ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-        ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
-    )
-)
-_OFFICE = """Office-31 is given out by its authors for research, through a Google Drive link that asks for a
-click. 1. Open https://drive.google.com/open?id=0B4IapRTv9pJ1WGZVd1VDMmhwdlE and save
-domain_adaptation_images.tar.gz
-   (SHA-1 7aa25a86f3880b6e79283227816f9d4d8506d636).
-2. mkdir -p DATA/office31 && tar -xzf domain_adaptation_images.tar.gz -C DATA/office31
-   so that DATA/office31/amazon/images/back_pack/ exists."""
-_IMAGENET = """ImageNet is given out to registered researchers only.
-1. Register at https://image-net.org and download ILSVRC2012_img_val.tar (6.3 GB, MD5
-29b22e2961454d5413ddabcf34fc5622). 2. Sort the 50,000 images into one folder per WordNet id,
-DATA/imagenet/val/n01440764/ILSVRC2012_val_00000293.JPEG
-   and so on; the ids stand in ILSVRC2012_devkit_t12.tar.gz, and torchvision.datasets.ImageNet(root,
-   split="val") sorts them for you."""
-_LOGITS = "Put logits into DATA/logits/{}/<model>/source.npz and target_<name>.npz (arrays logits and labels)."
 
 
 def _logits(
@@ -60,7 +38,7 @@ def _logits(
         licence,
         "logits",
         (f"logits/{name}",),
-        instructions=_LOGITS.format(name),
+        instructions=LOGITS.format(name),
         paper=paper,
     )
 
@@ -103,20 +81,20 @@ SUITES: dict[str, Suite] = {
             cifar.load_cifar10,
             (
                 Download(
-                    _TORONTO + "cifar-10-binary.tar.gz",
+                    TORONTO + "cifar-10-binary.tar.gz",
                     "cifar-10-binary.tar.gz",
                     "cifar-10-batches-bin",
                     "c32a1d4ab5d03f1284b67883e8d87530",
                     ".",
                 ),
-                *_CIFAR_101,
+                *CIFAR_101,
                 Download(
-                    _GITHUB + "cifar-10.2/raw/master/cifar102_test.npz",
+                    GITHUB + "cifar-10.2/raw/master/cifar102_test.npz",
                     "cifar-10.2/cifar102_test.npz",
                     "cifar-10.2/cifar102_test.npz",
                 ),
                 Download(
-                    _ZENODO + "2535967/files/CIFAR-10-C.tar",
+                    ZENODO + "2535967/files/CIFAR-10-C.tar",
                     "CIFAR-10-C.tar",
                     "CIFAR-10-C",
                     "56bf5dcef84df0e2308c6dcbcbbd8499",
@@ -145,14 +123,14 @@ SUITES: dict[str, Suite] = {
             cifar.load_cifar100,
             (
                 Download(
-                    _TORONTO + "cifar-100-binary.tar.gz",
+                    TORONTO + "cifar-100-binary.tar.gz",
                     "cifar-100-binary.tar.gz",
                     "cifar-100-binary",
                     "03b5dce01913d631647c71ecec9e9cb8",
                     ".",
                 ),
                 Download(
-                    _ZENODO + "3555552/files/CIFAR-100-C.tar",
+                    ZENODO + "3555552/files/CIFAR-100-C.tar",
                     "CIFAR-100-C.tar",
                     "CIFAR-100-C",
                     "11f0ed0f1191edbf9fa23466ae6021d3",
@@ -185,7 +163,7 @@ SUITES: dict[str, Suite] = {
                     ".",
                 ),
             ),
-            _IMAGENET,
+            IMAGENET,
             paper={"ImageNet/ImageNetv2": "imagenetv2"},
             same_setting=True,
         ),
@@ -203,7 +181,7 @@ SUITES: dict[str, Suite] = {
             reviews.load_amazon_wilds,
             (
                 Download(
-                    _CODALAB + "0x2732a175b5a644468b0342081544d1fd/contents/blob/",
+                    CODALAB + "0x2732a175b5a644468b0342081544d1fd/contents/blob/",
                     "amazon_v2.0.tar.gz",
                     "amazon_v2.0/reviews.csv",
                     None,
@@ -228,7 +206,7 @@ SUITES: dict[str, Suite] = {
             folders.load_waterbirds,
             (
                 Download(
-                    _CODALAB + "0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
+                    CODALAB + "0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
                     "waterbirds_v1.0.tar.gz",
                     "waterbirds_v1.0/metadata.csv",
                     None,
@@ -253,7 +231,7 @@ SUITES: dict[str, Suite] = {
             ("mnist/train-images-idx3-ubyte.gz", "mnist_m/mnist_m_test_labels.txt"),
             mnist.load_mnist,
             (
-                *_MNIST_FILES,
+                *MNIST_FILES,
                 Download(
                     "https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
                     "mnist_m.tar.gz",
@@ -279,7 +257,7 @@ SUITES: dict[str, Suite] = {
             tuple(f"office31/{name}/images" for name in ("amazon", "dslr", "webcam")),
             folders.load_office31,
             (),
-            _OFFICE,
+            OFFICE,
             "office31",
             paper={"Office-31/domain": ""},
             other_models=("resnet18-pretrained",),
