@@ -16,6 +16,8 @@ from typer.main import get_command
 from leadline.cli.comparison import compare, methods
 from leadline.cli.demonstration import demo
 from leadline.cli.estimation import estimate, fit
+from leadline.cli.figure import figure
+from leadline.cli.report import report
 from leadline.cli.terminal import show_error, write
 from leadline.errors import InputError
 from leadline.version import __version__
@@ -29,6 +31,8 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "estimate": estimate,
     "compare": compare,
     "methods": methods,
+    "report": report,
+    "figure": figure,
 }
 
 

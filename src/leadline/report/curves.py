@@ -109,7 +109,7 @@ def error_curves(
         Space the numbers by their ratios.
     """
     _require(curves)
-    drawn = axes_or_new(ax)
+    drawn = axes_or_new(ax, size=(5.6, 3.6))
     styles = looks(curves)
     for name, points in curves.items():
         x, y = zip(*sorted(points), strict=True)

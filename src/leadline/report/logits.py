@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Detail = Literal["points", "cells"]
 
-PANEL_SIZE = (4.4, 3.6)
+PANEL_SIZE = (4.2, 3.4)
 LEAST_PER_CELL = 3
 _MOST_POINTS = 20_000  # more than this show nothing more, and make large files
 _GRID, _GRID_3D = 160, 50
@@ -188,7 +188,9 @@ def logit_planes(
     plane = find_plane(logits, labels, pair=pair, names=names)
     alsa = alsa or ALSA().fit(logits, labels)
     atc = atc or AverageThresholdedConfidence().fit(logits, labels)
-    figure, axes = new_figure(2, 2, size=PANEL_SIZE, three_d=three_d)
+    figure, axes = new_figure(2, 2, size=(5.2, 4.2) if three_d else PANEL_SIZE, three_d=three_d)
+    if three_d:
+        figure.set_layout_engine("none")  # which does not know where the labels of such axes are
     true_correctness(logits, labels, axes[0], plane=plane, detail=detail)
     atc_decision(atc, logits, axes[1], plane=plane, detail=detail)
     alsa_probability(alsa, logits, axes[2], plane=plane, detail=detail)

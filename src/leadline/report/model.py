@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def anchors(
     first, second = _mistaken(estimator) if pair is None else checked_pair(pair, estimator.n_classes_)
     reach = anchor_reach(estimator)
     peaks = np.asarray(estimator.peaks_, dtype=np.float64)
-    drawn = axes_or_new(ax, size=(5.0, 3.8))
+    drawn = axes_or_new(ax, size=(4.4, 3.4))
     limit = float(np.abs(peaks).max()) or 1.0
     order = np.argsort(peaks)[::-1]  # the negative ones are fewer, and in front
     scale = _LARGEST_DOT / float(np.quantile(reach, 0.99)) ** 2
@@ -141,8 +142,10 @@ def fit_history(estimator: ALSA, ax: Axes | None = None) -> Axes:
     losses.set_ylabel("loss (binary cross-entropy)")
     losses.spines["top"].set_visible(False)
     drawn.spines["top"].set_visible(False)
-    drawn.set_title(f"fit of {estimator.method.upper()}: stopped by {estimator.stop_reason_.replace('_', ' ')}")
-    drawn.legend(handles=[estimated, true, loss], frameon=False, ncols=3, loc="upper center", columnspacing=1.0)
+    drawn.set_title(f"{estimator.method.upper()}: {len(epochs)} epochs, {estimator.stop_reason_.replace('_', ' ')}")
+    drawn.legend(
+        handles=[estimated, true, loss], frameon=False, ncols=3, loc="upper center", columnspacing=0.8, fontsize=7
+    )
     return drawn
 
 
@@ -239,15 +242,15 @@ def band(logits: Any | Mapping[str, Any], ax: Axes | None = None, *, confidence:
             label=f"{name + ': ' if name else ''}band {widths[name]:.3g} wide",
         )  # fmt: skip
     drawn.set(xlabel="position along (1, …, 1), in units of the logits", ylabel="share of the samples (%)")
-    across = _width_across(first) * widths[next(iter(widths))] / max(float(np.std(next(iter(along.values())))), 1e-12)
+    across = 2 * NormalDist().inv_cdf(0.5 + confidence / 2) * _deviation_across(first)
     drawn.set_title(f"across the band the logits are {across:.3g} wide")
-    drawn.set_ylim(0, 1.25 * drawn.get_ylim()[1])
+    drawn.set_ylim(0, 1.4 * drawn.get_ylim()[1])
     drawn.legend(frameon=False, loc="upper right")
     tidy(drawn)
     return drawn
 
 
-def _width_across(logits: FloatArray) -> float:
+def _deviation_across(logits: FloatArray) -> float:
     """Return the largest standard deviation of logits in any direction orthogonal to (1, ..., 1)."""
     across = np.asarray(logits, dtype=np.float64)
     across = across - across.mean(axis=1, keepdims=True)

@@ -64,6 +64,41 @@ def predicted_vs_true(rows: Iterable[ComparisonRow], ax: Axes | None = None) -> 
     return drawn
 
 
+@styled
+def method_intervals(
+    rows: Iterable[ComparisonRow], ax: Axes | None = None, *, source_accuracy: float | None = None
+) -> Axes:
+    """Draw the estimates of several methods on one target with their intervals.
+
+    Parameters
+    ----------
+    rows
+        One row per method, all of one target.
+    ax
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    source_accuracy
+        Drawn as a dotted line; the true accuracy, where a row knows it, as a dashed one.
+    """
+    given = list(rows)
+    if not given or len({row.target for row in given}) > 1:
+        raise InputError("rows must be of one target; got none, or several targets.")
+    drawn = axes_or_new(ax, size=(4.2, 0.9 + 0.25 * len(given)))
+    styles = looks(row.method for row in given)
+    for place, row in enumerate(given):
+        low, high = row.interval
+        drawn.plot([100 * low, 100 * high], [place, place], color=styles[row.method]["color"], linewidth=1.4)
+        drawn.plot([100 * row.accuracy], [place], linestyle="none", label=row.method, **styles[row.method])
+    if source_accuracy is not None:
+        drawn.axvline(100 * source_accuracy, color="0.4", linestyle=":", linewidth=1.2, zorder=0)
+    if given[0].truth is not None:
+        drawn.axvline(100 * given[0].truth, color="black", linestyle="--", linewidth=1.0, zorder=0)
+    drawn.set_yticks(range(len(given)), [row.method for row in given])
+    drawn.set(xlabel="accuracy (%)", ylim=(len(given) - 0.5, -0.5))
+    drawn.tick_params(axis="y", length=0)
+    tidy(drawn)
+    return drawn
+
+
 def save_predicted_vs_true(rows: Iterable[ComparisonRow], path: Path) -> None:
     """Draw :func:`predicted_vs_true` into a file of the kind that its name ends with."""
     save(predicted_vs_true(rows), path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -17,7 +18,7 @@ from leadline.errors import InputError
 #: The kinds of file that a figure can become, by their suffix.
 KINDS = ("svg", "png", "pdf")
 #: Width and height of a figure with one panel, in inches: readable at the width of a phone and of a column.
-FIGURE_SIZE = (4.8, 3.6)
+FIGURE_SIZE = (4.2, 3.2)
 
 # Okabe & Ito's colours, told apart with any kind of colour vision; without yellow, which is faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -131,7 +132,6 @@ def check_kind(path: str | Path) -> str:
     return kind
 
 
-@styled
 def save(drawn: Any, path: str | Path) -> None:
     """Write a figure to a file of the kind that its name ends with.
 
@@ -142,8 +142,15 @@ def save(drawn: Any, path: str | Path) -> None:
     path
         An .svg, .png or .pdf file.
     """
+    Path(path).write_bytes(save_bytes(drawn, check_kind(path)))
+
+
+@styled
+def save_bytes(drawn: Any, kind: str) -> bytes:
+    """Return a figure, or the figure of axes, as a file of one of :data:`KINDS`."""
     figure = drawn if isinstance(drawn, Figure) else drawn.figure
-    kind = check_kind(path)
     # Dates would make two files of the same figure differ.
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    figure.savefig(path, dpi=160, bbox_inches="tight", metadata=metadata, format=kind)
+    file = io.BytesIO()
+    figure.savefig(file, dpi=160, bbox_inches="tight", metadata=metadata, format=kind)
+    return file.getvalue()

@@ -1,0 +1,297 @@
+"""``leadline figure``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leadline.cli.options import (
+    ClassesOption,
+    ForceOption,
+    QuietOption,
+    find_targets,
+    require_file,
+    split,
+    split_integers,
+)
+from leadline.cli.terminal import progress, tell
+from leadline.errors import InputError
+from leadline.report import require_matplotlib
+
+if TYPE_CHECKING:
+    from leadline.estimators import ALSA
+    from leadline.outputs import Outputs
+
+_MODEL = ".leadline"
+PANELS = ("all", "truth", "atc", "alsa", "surface")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line.
+
+    Attributes
+    ----------
+    files
+        Paths by name.
+    pair
+        Two classes, or None.
+    panel
+        One of :data:`PANELS`.
+    three_d
+        Draw three classes in three dimensions.
+    methods
+        Names of methods, or None.
+    seed
+        Of what has to be fitted.
+    classes
+        Names of the classes, or None.
+    """
+
+    files: Mapping[str, Path]
+    pair: Sequence[int] | None
+    panel: str
+    three_d: bool
+    methods: list[str] | None
+    seed: int
+    classes: list[str] | None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A line of the table of figures: what it takes, and what draws it."""
+
+    takes: str
+    shows: str
+    draw: Callable[[Request], Any]
+
+
+def figure(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which figure; see the list.", show_default=False)],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="What it is drawn from; see the list.")],
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FIGURE", help="The .svg, .png or .pdf to write.")],
+    pair: Annotated[
+        str | None, typer.Option("--pair", metavar="I,J", help="Two classes to look at (plane, anchors).")
+    ] = None,
+    panel: Annotated[
+        str, typer.Option("--panel", metavar="|".join(PANELS), help="Which part of the plane to draw.")
+    ] = "all",
+    three_d: Annotated[bool, typer.Option("--3d", help="Draw the plane of three classes in three dimensions.")] = False,
+    methods: Annotated[
+        str | None, typer.Option("--methods", metavar="A,B,...", help="The methods to compare (scatter, methods).")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what has to be fitted.")] = 0,
+    classes: ClassesOption = None,
+    quiet: QuietOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Draw one figure into a file of the kind that its name ends with.
+
+    Names:
+
+    {names}
+
+    SOURCE is a file of labelled outputs, MODEL one that `leadline fit` wrote, ROWS a .json or .csv file of
+    benchmark rows (`leadline bench run`) or of `leadline compare --format json`.
+
+    Example: `leadline figure plane validation.npz -o plane.svg`
+    """
+    require_matplotlib()
+    from leadline.files import write_bytes
+    from leadline.report.style import check_kind, save_bytes
+
+    if name not in FIGURES:
+        raise InputError(f"the figure must be one of {', '.join(FIGURES)}; got {name!r}.")
+    if panel not in PANELS:
+        raise InputError(f"--panel must be one of {', '.join(PANELS)}; got {panel!r}.")
+    kind, path = check_kind(output), Path(output)
+    if path.exists() and not force:
+        raise InputError(f"file {output} exists; use --force to overwrite it.")
+    chosen = None if pair is None else split_integers(pair, "--pair")
+    request = Request(
+        find_targets(files), chosen, panel, three_d, split(methods, "--methods"), seed, split(classes, "--classes")
+    )
+    with progress(f"draw {name}", quiet=quiet):
+        data = save_bytes(FIGURES[name].draw(request), kind)
+    write_bytes(path, data, force=force)
+    tell(f"{output} written.", quiet=quiet)
+
+
+def _only_file(request: Request) -> Path:
+    """Return the one file of a figure that takes one."""
+    if len(request.files) != 1:
+        raise InputError(f"this figure takes one file; got {len(request.files)}.")
+    return require_file(str(next(iter(request.files.values()))))
+
+
+def _labelled(path: Path, request: Request) -> Outputs:
+    """Read labelled outputs."""
+    from leadline.files import read_outputs
+
+    outputs = read_outputs(path, classes=request.classes)
+    if outputs.labels is None:
+        raise InputError(f"{path} must have labels for this figure; got logits only.")
+    return outputs
+
+
+def _alsa(request: Request) -> ALSA:
+    """Load the model given, or fit ALSA on the source given."""
+    from leadline.estimators import ALSA, load
+
+    path = _only_file(request)
+    if path.suffix == _MODEL:
+        model = load(path)
+        if not isinstance(model, ALSA):
+            raise InputError(f"{path} must be a model of alsa-g or alsa-e for this figure; got {model.method}.")
+        return model
+    outputs = _labelled(path, request)
+    return ALSA(seed=request.seed).fit(outputs.logits, outputs.labels)
+
+
+def _plane(request: Request) -> Any:
+    from leadline.estimators import ALSA, AverageThresholdedConfidence
+    from leadline.report import logits as planes
+    from leadline.report.plane import find_plane
+    from leadline.report.style import new_figure
+
+    outputs = _labelled(_only_file(request), request)
+    z, labels = outputs.logits, outputs.labels
+    if request.panel == "all":
+        return planes.logit_planes(
+            z, labels, alsa=ALSA(seed=request.seed).fit(z, labels), pair=request.pair, names=outputs.classes,
+            three_d=request.three_d,
+        )  # fmt: skip
+    plane = find_plane(z, labels, pair=request.pair, names=outputs.classes)
+    ax = new_figure(size=planes.PANEL_SIZE, three_d=request.three_d)[1][0]
+    if request.panel == "truth":
+        return planes.true_correctness(z, labels, ax, plane=plane)
+    if request.panel == "atc":
+        return planes.atc_decision(AverageThresholdedConfidence().fit(z, labels), z, ax, plane=plane)
+    draw = planes.alsa_probability if request.panel == "alsa" else planes.alsa_surface
+    return draw(ALSA(seed=request.seed).fit(z, labels), z, ax, plane=plane)
+
+
+def _anchors(request: Request) -> Any:
+    from leadline.report.model import anchors
+
+    return anchors(_alsa(request), pair=request.pair, names=request.classes)
+
+
+def _history(request: Request) -> Any:
+    from leadline.report.model import fit_history
+
+    return fit_history(_alsa(request))
+
+
+def _reliability(request: Request) -> Any:
+    from leadline.report.model import reliability
+
+    outputs = _labelled(_only_file(request), request)
+    return reliability(outputs.logits, outputs.labels)
+
+
+def _band(request: Request) -> Any:
+    from leadline.files import read_outputs
+    from leadline.report.model import band
+
+    named = request.files.items()
+    logits = {path.stem: read_outputs(path, classes=request.classes).logits for _, path in named}
+    return band(logits if len(logits) > 1 else next(iter(logits.values())))
+
+
+def _comparison(request: Request) -> list[Any]:
+    """Return rows of a comparison: stored ones, or those of a source and its targets."""
+    from leadline.compare import compare
+    from leadline.files import read_outputs
+
+    paths = list(request.files.items())
+    if len(paths) == 1:
+        return [_as_row(row) for row in _rows(request)]
+    source, *targets = paths
+    outputs = {Path(name).name: read_outputs(path, classes=request.classes) for name, path in targets}
+    return list(compare(_labelled(source[1], request), outputs, methods=request.methods, seeds=(request.seed,)))
+
+
+def _as_row(row: Mapping[str, Any]) -> Any:
+    """Return a stored row in the form that figures of comparisons take."""
+    from leadline.compare import ComparisonRow
+
+    try:
+        accuracy = float(row["estimate"] if "estimate" in row else row["accuracy"])
+        truth = float(row["truth"]) if row.get("truth") is not None else None
+        low, high = row.get("interval") or (row.get("interval_low", accuracy), row.get("interval_high", accuracy))
+        return ComparisonRow(
+            method=str(row["method"]), target=str(row["target"]), seed=None, accuracy=accuracy, truth=truth,
+            error=None if truth is None else accuracy - truth, interval=(float(low), float(high)),
+            n_samples=int(row.get("n_samples", 0)), seconds=0.0, fit_seconds=0.0,
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"each row must have method, target, truth and estimate or accuracy; got {row}.") from error
+
+
+def _scatter(request: Request) -> Any:
+    from leadline.report.scatter import predicted_vs_true
+
+    return predicted_vs_true(_comparison(request))
+
+
+def _methods(request: Request) -> Any:
+    from leadline.report.scatter import method_intervals
+
+    return method_intervals(_comparison(request))
+
+
+def _rows(request: Request) -> list[Mapping[str, Any]]:
+    """Read rows from a JSON or CSV file."""
+    path = _only_file(request)
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix.lower() == ".csv":
+            return [{key: value or None for key, value in row.items()} for row in csv.DictReader(text.splitlines())]
+        found = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path} must be a .json or .csv file of rows; it cannot be read: {error}.") from error
+    rows = found.get("rows") if isinstance(found, dict) else found
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path} must hold a list of rows, or an object with the list 'rows'.")
+    return rows
+
+
+def _from_rows(name: str) -> Callable[[Request], Any]:
+    """Return what draws a figure of the benchmark from stored rows."""
+
+    def draw(request: Request) -> Any:
+        from leadline.report import curves
+
+        return getattr(curves, name)(_rows(request))
+
+    return draw
+
+
+#: What `leadline figure` can draw.
+FIGURES: dict[str, Drawing] = {
+    "plane": Drawing("SOURCE", "logits: the truth, ATC's decision, ALSA's probability and its surface", _plane),
+    "anchors": Drawing("SOURCE or MODEL", "ALSA's learnt anchors", _anchors),
+    "scatter": Drawing("SOURCE TARGET... or ROWS", "estimated against true accuracy", _scatter),
+    "methods": Drawing("SOURCE TARGET", "estimates of all methods with their intervals", _methods),
+    "history": Drawing("SOURCE or MODEL", "how ALSA's fit went", _history),
+    "reliability": Drawing("SOURCE", "accuracy against confidence, before and after temperature scaling", _reliability),
+    "band": Drawing("OUTPUTS...", "the band that logits lie in", _band),
+    "alpha": Drawing("ROWS", "mean absolute error against alpha", _from_rows("error_vs_alpha")),
+    "anchor-count": Drawing(
+        "ROWS", "mean absolute error against the number of anchors", _from_rows("error_vs_anchors")
+    ),
+    "ablation": Drawing("ROWS", "mean absolute error of variants, as bars", _from_rows("ablation")),
+    "time": Drawing("ROWS", "time of an estimate against mean absolute error", _from_rows("time_vs_error")),
+}
+
+figure.__doc__ = (figure.__doc__ or "").format(
+    names="\n    ".join(f"- `{name} {drawing.takes}`: {drawing.shows}" for name, drawing in FIGURES.items())
+)
