@@ -1,7 +1,7 @@
 """How fast Leadline's ALSA is beside a plain PyTorch implementation of the same mathematics.
 
 Run ``make bench-speed``. Both sides run in one process, in turns, on all cores; each time is the least of several.
-Writes ``benchmarks/results/speed.json`` and the figure of ``docs/speed.md``.
+Writes ``benchmarks/results/speed.json``, and the table and the figure of ``docs/speed.md``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from reference import PlainALSA, train
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 FIGURE = ROOT / "docs" / "images" / "speed_growth.png"
+PAGE = ROOT / "docs" / "speed.md"
+BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 ANCHOR_PARTS = ("anchors_", "peaks_", "widths_")
 
 
@@ -251,6 +253,21 @@ def draw_growth(growth: dict[str, list[dict[str, float]]]) -> None:
     plt.close(figure)
 
 
+def write_table(rows: list[Row], about: dict[str, Any]) -> None:
+    """Put the table into the page of the docs, between its marks."""
+    page = PAGE.read_text()
+    lines = ["| | figure | target | Leadline | alternative |", "|---|---|---|---|---|"]
+    for row in rows:
+        sides = [row.leadline, row.other]
+        cells = ["" if side is None else f"{side:.3g} {row.unit}" for side in sides]
+        target = f"{'at least' if row.at_least else 'at most'} {row.target:g}"
+        lines.append(f"| {row.what} | {row.figure:.2f} | {target} | {' | '.join(cells)} |")
+    place = f"{about['processor']}, {about['cores']} cores, NumPy {about['numpy']}, PyTorch {about['torch']}"
+    caption = f"Measured on {about['date']}: {place}; load of the machine before the run {about['load_average']:.1f}."
+    head, tail = page.split(BEGIN)[0], page.split(END)[1]
+    PAGE.write_text(head + BEGIN + "\n".join([caption, "", *lines]) + "\n" + END + tail)
+
+
 def machine() -> dict[str, Any]:
     """Say where the numbers come from."""
     model = platform.processor()
@@ -281,8 +298,10 @@ def main() -> None:
     """Measure everything, print the table, write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two runs of each and smaller sizes; writes nothing")
-    quick = parser.parse_args().quick
-    repeats = 2 if quick else 7
+    parser.add_argument("--repeats", type=int, default=7, help="runs of each measurement, of which the least counts")
+    options = parser.parse_args()
+    quick = options.quick
+    repeats = 2 if quick else options.repeats
     about = machine()
     print(f"{about['processor']}, {about['cores']} cores, torch {about['torch']}, load {about['load_average']:.1f}")
     print("  figure  target         verdict")
@@ -291,14 +310,15 @@ def main() -> None:
         for row in part:
             show(row)
             rows.append(row)
-    growth = measure_growth(2 if quick else 4, quick=quick)
+    growth = measure_growth(min(repeats, 4), quick=quick)
     if quick:
         return
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     result = {"machine": about, "rows": [asdict(row) | {"met": row.met} for row in rows], "growth": growth}
     RESULTS.write_text(json.dumps(result, indent=2) + "\n")
     draw_growth(growth)
-    print(f"written: {RESULTS.relative_to(ROOT)}, {FIGURE.relative_to(ROOT)}")
+    write_table(rows, about)
+    print("written:", *(path.relative_to(ROOT) for path in (RESULTS, FIGURE, PAGE)))
 
 
 if __name__ == "__main__":
