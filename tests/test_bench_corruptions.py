@@ -37,13 +37,9 @@ def test_same_seed_same_images_and_input_untouched(name: str, images: NDArray[np
     assert (first != images).any()
 
 
-@pytest.mark.parametrize(
-    "name", ["gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "fog", "snow"]
-)
+@pytest.mark.parametrize("name", ["gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "fog", "snow"])
 def test_severity_makes_the_change_larger(name: str, images: NDArray[np.uint8]) -> None:
-    distance = [
-        np.abs(corrupt(images, name, severity).astype(float) - images).mean() for severity in SEVERITIES
-    ]
+    distance = [np.abs(corrupt(images, name, severity).astype(float) - images).mean() for severity in SEVERITIES]
     assert distance[0] < distance[-1]
 
 
@@ -140,9 +136,7 @@ def test_sampling_matches_scipy(outside: str, images: NDArray[np.uint8]) -> None
     rows, columns = rng.uniform(-10, 42, (2, 2, 32, 32))
     got = digital.sample(images[:2] / 255, rows, columns, outside)  # type: ignore[arg-type]
     for i in range(2):
-        wanted = ndimage.map_coordinates(
-            images[i, :, :, 1] / 255, [rows[i], columns[i]], order=1, mode=outside
-        )
+        wanted = ndimage.map_coordinates(images[i, :, :, 1] / 255, [rows[i], columns[i]], order=1, mode=outside)
         np.testing.assert_allclose(got[i, :, :, 1], wanted, atol=1e-9)
 
 
@@ -227,9 +221,7 @@ def test_a_public_resnet_loses_as_much_as_under_another_implementation(
     model.load_state_dict(load_file(DATA / "raw/cifar10/resnet20.safetensors"))
     model.eval()
     pixels = corrupt(images, name, severity).astype(np.float32) / 255
-    normal = (pixels - np.array([0.485, 0.456, 0.406], np.float32)) / np.array(
-        [0.229, 0.224, 0.225], np.float32
-    )
+    normal = (pixels - np.array([0.485, 0.456, 0.406], np.float32)) / np.array([0.229, 0.224, 0.225], np.float32)
     with torch.no_grad():
         predicted = model(torch.from_numpy(normal.transpose(0, 3, 1, 2).copy())).argmax(1).numpy()
     np.testing.assert_allclose((predicted == labels).mean(), expected, atol=tolerance + 1e-9)
