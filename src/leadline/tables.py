@@ -100,7 +100,7 @@ def _other_columns(outputs: Outputs) -> dict[str, Any]:
     columns = {} if outputs.labels is None else {"label": pa.array(outputs.labels)}
     for name, values in outputs.metadata.items():
         try:
-            columns[name] = pa.array(_storable(values))
+            columns[name] = pa.array(storable(values))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(
                 f"metadata column {name!r} must hold values of one type to be stored ({error})."
@@ -108,7 +108,7 @@ def _other_columns(outputs: Outputs) -> dict[str, Any]:
     return columns
 
 
-def _storable(values: NDArray[Any]) -> NDArray[Any]:
+def storable(values: NDArray[Any]) -> NDArray[Any]:
     """Return texts as objects and times in a unit that Arrow has; other values as they are."""
     kind = values.dtype.kind
     if kind in "mM":

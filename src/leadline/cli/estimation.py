@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,16 +14,14 @@ from leadline.cli.options import (
     LevelOption,
     QuietOption,
     SourceArgument,
-    TargetsArgument,
-    find_targets,
     parse_method_options,
     require_file,
     split,
     without_folder,
 )
+from leadline.cli.targets import ENGINES, Request, find_requests, group_texts, rows_of
 from leadline.cli.terminal import progress, show, tell, warn
 from leadline.errors import InputError
-from leadline.outputs import Outputs
 from leadline.render import Cell, Document, Table, interval, percent, points, printable
 
 if TYPE_CHECKING:
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "alsa-g"
 EXIT_BELOW = 1
-#: The group of rows without a value in the column; null is the group of all rows.
-MISSING = "(missing)"
 
 
 def fit(
@@ -85,19 +80,47 @@ def fit(
 
 def estimate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
-    targets: TargetsArgument,
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET",
+            help="Files of outputs, or quoted patterns such as 'week_*.npz'. A folder, a URL or a pattern such as "
+            "'logs/**/*.parquet' is one table in many files.",
+        ),
+    ],
     *,
     by: Annotated[
         str | None,
         typer.Option(
-            "--by", metavar="COLUMN", help="Estimate each segment too: one per value of this column."
+            "--by",
+            metavar="COLUMN,...",
+            help="Estimate each segment too: one per value of these columns. `time:week` cuts times into weeks "
+            "(or hour, day, month).",
         ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where", metavar="CONDITION", help="Take only such rows: \"country = 'de' and time >= '2026-01-01'\"."
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option("--skip-bad", help="Leave out bad files and rows of a table, and say so, instead of stopping."),
+    ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="|".join(ENGINES),
+            help="Treat each TARGET as one table, streamed through this machine (arrow) or on a cluster (spark).",
+        ),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
     ] = None,
     min_accuracy: Annotated[
         float | None,
-        typer.Option(
-            "--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."
-        ),
+        typer.Option("--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."),
     ] = None,
     level: LevelOption = 0.9,
     classes: ClassesOption = None,
@@ -109,31 +132,40 @@ def estimate(
     Where a target has labels, the true accuracy and the error are shown beside the estimate, which never uses
     them.
 
-    Example: `leadline estimate model.leadline monday.npz tuesday.npz --min-accuracy 0.85`
+    Examples: `leadline estimate model.leadline monday.npz tuesday.npz --min-accuracy 0.85`,
+    `leadline estimate model.leadline 'logs/**/*.parquet' --by time:week,country`
     """
     from leadline.estimators import load
-    from leadline.files import read_outputs
 
     if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
         raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    paths = find_targets(targets)
+    if engine is not None and engine not in ENGINES:
+        raise InputError(f"--engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
+    if master is not None and engine != "spark":
+        raise InputError("--master is that of a Spark cluster; give --engine spark with it.")
+    keys = split(by, "--by") or []
+    request = Request(
+        by=tuple(keys), where=where, skip_bad=skip_bad, level=level, classes=split(classes, "--classes"), master=master
+    )
+    found = find_requests(targets, engine, request)
     estimator = load(model)
-    names = split(classes, "--classes")
     rows: list[dict[str, Any]] = []
     with progress("estimate", quiet=quiet) as advance:
-        for done, (name, path) in enumerate(paths.items()):
-            advance(done, len(paths), f"estimate {name}")
-            outputs = read_outputs(path, classes=names)
-            rows.extend(_rows(estimator, name, outputs, by=by, level=level))
-    show(_estimate_document(rows, by=by, level=level, min_accuracy=min_accuracy), format)
+        for done, target in enumerate(found):
+            advance(done, len(found), f"estimate {target.name}")
+            new, remarks = rows_of(estimator, target, request, advance)
+            rows.extend(new)
+            for remark in remarks:
+                warn(remark, quiet=quiet)
+    show(_estimate_document(rows, by=keys, level=level, min_accuracy=min_accuracy), format)
     below = [row for row in rows if min_accuracy is not None and row["accuracy"] < min_accuracy]
     if below:
         worst = min(below, key=lambda row: row["accuracy"])
         warn(
             f"{len(below)} of {len(rows)} estimates below --min-accuracy {min_accuracy:g}; "
-            f"lowest {worst['accuracy']:.4f}, {_describe(worst, by)}.",
+            f"lowest {worst['accuracy']:.4f}, {_describe(worst, keys)}.",
             quiet=quiet,
         )
         raise typer.Exit(EXIT_BELOW)
@@ -167,47 +199,21 @@ def _fit_document(estimator: Estimator, output: str, source: str) -> Document:
     return Document(data=row | {"options": estimator.get_params()}, records=[row], tables=[table])
 
 
-def _rows(
-    estimator: Estimator, name: str, outputs: Outputs, *, by: str | None, level: float
-) -> Iterator[dict[str, Any]]:
-    """Yield the estimate on a whole target, then on each of its segments."""
-    selections: list[tuple[Any, Any]] = [(None, slice(None))]
-    try:
-        if by is not None:
-            segments = outputs.groups(by)
-            selections.extend((MISSING if group is None else group, segments[group]) for group in segments)
-        for group, chosen in selections:
-            result = estimator.estimate(outputs.logits[chosen], confidence_level=level)
-            truth = None
-            if outputs.labels is not None:
-                truth = Outputs(outputs.logits[chosen], outputs.labels[chosen]).accuracy
-            yield {
-                "target": name,
-                "group": group,
-                **result.to_dict(),
-                "truth": truth,
-                "error": None if truth is None else result.accuracy - truth,
-            }
-    except InputError as error:
-        raise InputError(f"target {name}: {error}") from error
-
-
 def _estimate_document(
-    rows: list[dict[str, Any]], *, by: str | None, level: float, min_accuracy: float | None
+    rows: list[dict[str, Any]], *, by: list[str], level: float, min_accuracy: float | None
 ) -> Document:
     """Return estimates as data and as a table; columns that would be empty stay out of the table."""
     from leadline.estimators import METHODS
 
     labelled = any(row["truth"] is not None for row in rows)
     title, shown = without_folder(row["target"] for row in rows)
-    header = ["target", *([by] if by else []), "estimated accuracy", f"{level:.0%} interval", "samples"]
+    header = ["target", *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
     header += ["true", "error"] if labelled else []
     table_rows: list[list[Cell | str]] = []
     for row in rows:
         bad = min_accuracy is not None and row["accuracy"] < min_accuracy
         cells: list[Cell | str] = [shown[row["target"]]]
-        if by:
-            cells.append("(all)" if row["group"] is None else str(row["group"]))
+        cells += group_texts(row["group"], by)
         cells.append(Cell(percent(row["accuracy"]), bar=row["accuracy"], style="red" if bad else ""))
         cells += [interval(row["interval"]), f"{row['n_samples']:,}"]
         if labelled:
@@ -216,12 +222,18 @@ def _estimate_document(
     method = rows[0]["method"]
     notes = [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
     notes.append(f"{method} assumes: {METHODS[method].assumption}.")
+    for row in rows:
+        left_out = row["diagnostics"].get("left_out")
+        if left_out:
+            notes.append(f"{row['target']}: left out {left_out['files']:,} bad files, {left_out['rows']:,} bad rows.")
     flat = [{key: row[key] for key in row if key not in ("by_class", "diagnostics")} for row in rows]
+    if len(by) > 1:
+        flat = [row | {"group": ", ".join(group_texts(row["group"], by)) if row["group"] else None} for row in flat]
     return Document(
         data=rows,
         records=flat,
         notes=notes,
-        tables=[Table(header, table_rows, title=title, left=(0, 1) if by else (0,))],
+        tables=[Table(header, table_rows, title=title, left=range(1 + len(by)))],
     )
 
 
@@ -230,7 +242,7 @@ def _distinct(rows: list[dict[str, Any]], key: str) -> list[str]:
     return list(dict.fromkeys(row["diagnostics"][key] for row in rows if key in row["diagnostics"]))
 
 
-def _describe(row: dict[str, Any], by: str | None) -> str:
+def _describe(row: dict[str, Any], by: list[str]) -> str:
     """Return which estimate a row is."""
-    group = "" if row["group"] is None else f", {by} {row['group']}"
-    return printable(f"{row['target']}{group}")
+    values = group_texts(row["group"], by) if row["group"] is not None else []
+    return printable(", ".join([row["target"], *(f"{key} {value}" for key, value in zip(by, values, strict=False))]))

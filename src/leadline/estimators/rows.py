@@ -159,7 +159,7 @@ def _hashes(logits: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
     # Adding zero makes -0 and 0 the same bits.
     bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
-    factors = np.random.default_rng(0).integers(1 << 63, size=bits.shape[1], dtype=np.uint64)
+    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=bits.shape[1:], dtype=np.uint64)
     mixed = np.zeros(len(bits), dtype=np.uint64)
     for column in range(len(factors)):
         mixed += bits[:, column] * (factors[column] | np.uint64(1))

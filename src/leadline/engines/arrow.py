@@ -1,0 +1,384 @@
+"""Estimates over tables in files of any number and size, streamed through one machine in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from leadline.arrays import column_values, label_column, logit_columns, one_line, table_matrix
+from leadline.engines import where as conditions
+from leadline.engines.groups import ALL, Block, GroupEstimate, GroupSums, Partial, Passes, check_rows
+from leadline.engines.keys import Groups, Key, ordered, resolve
+from leadline.engines.lake import LakeFile, find_files
+from leadline.errors import InputError
+from leadline.estimators.base import Estimator
+from leadline.outputs import FloatArray, as_labels
+from leadline.tables import CLASSES_KEY, parse_classes, require_logits
+
+_BLOCK_VALUES = 1 << 20  # logits in a block: 4 MB in single precision
+_AHEAD = 3  # blocks being read, in the scanner
+
+Progress = Callable[[int, int, int, float], None]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something bad that was left out: a whole file, or rows of it."""
+
+    file: str
+    rows: int | None
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What came of streaming a table.
+
+    Attributes
+    ----------
+    estimates
+        Of all rows together, then of each group in the order of its values.
+    keys
+        The columns grouped by.
+    n_files, n_rows
+        How much was read.
+    seconds
+        How long it took.
+    left_out
+        What was bad, file by file.
+    """
+
+    estimates: list[GroupEstimate]
+    keys: list[Key]
+    n_files: int
+    n_rows: int
+    seconds: float
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+class BadFileError(InputError):
+    """A file, or a row of it, cannot be used; the message starts with its name."""
+
+
+def estimate_files(
+    estimator: Estimator,
+    place: str,
+    *,
+    by: Sequence[str] = (),
+    where: str | None = None,
+    level: float = 0.9,
+    skip_bad: bool = False,
+    classes: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Streamed:
+    """Estimate the accuracy over a table in Parquet or Arrow files, larger than memory if need be.
+
+    Parameters
+    ----------
+    estimator
+        A fitted estimator.
+    place
+        A file, a folder, a pattern such as ``logs/**/*.parquet``, or such a thing as a URL.
+    by
+        Columns to group by; ``time:week`` (or hour, day, month) cuts times.
+    where
+        A condition that rows must meet, such as ``country = 'de' and time >= '2026-01-01'``. Parts of files that
+        cannot meet it are not read.
+    level
+        Nominal coverage of the intervals.
+    skip_bad
+        Leave out files that cannot be read and rows that are not finite, and list them, instead of stopping.
+    classes
+        Names of the classes, for labels that are names.
+    progress
+        Called now and then with files done, files in all, rows done and rows per second.
+
+    Notes
+    -----
+    Only the columns needed are read. Memory holds a few blocks and the sums of the groups. Methods of several passes
+    read the files as often.
+    """
+    started = time.perf_counter()
+    condition = None if where is None else conditions.parse(where)
+    n_classes = estimator._check_fitted()
+    stream = _Stream(find_files(place), n_classes, by, condition, skip_bad=skip_bad, classes=classes)
+    passes, sums = _all_passes(estimator, stream, progress)
+    labels = stream.groups.labels()
+    numbers = set(sums.numbers())
+    chosen = [ALL, *(number for number in ordered(labels) if number in numbers)]
+    return Streamed(
+        estimates=[
+            GroupEstimate(None if number == ALL else labels[number], passes.estimate(number, level), sums.truth(number))
+            for number in chosen
+        ],
+        keys=stream.keys,
+        n_files=len(stream.files),
+        n_rows=sums.n_rows,
+        seconds=time.perf_counter() - started,
+        left_out=list(stream.left_out.values()),
+    )
+
+
+def _all_passes(estimator: Estimator, stream: _Stream, progress: Progress | None) -> tuple[Passes, GroupSums]:
+    """Go over the files as often as the method needs."""
+    while True:
+        passes = Passes(estimator, grouped=bool(stream.by))
+        known_bad = len(stream.bad)
+        while True:
+            sums = stream.scan(passes, progress)
+            if not sums.n_rows:
+                raise InputError("no rows are left: the files are empty, bad, or none of their rows meets --where.")
+            if stream.low == stream.high:
+                raise InputError(f"logits must tell the classes apart; all values are {stream.low}.")
+            if not passes.first and len(stream.bad) > known_bad:
+                break  # a file went bad between passes: the sums of different rows do not fit together
+            known_bad = len(stream.bad)
+            if not passes.advance(sums):
+                return passes, sums
+
+
+class _Stream:
+    """Files as blocks, over and over."""
+
+    def __init__(
+        self,
+        files: list[LakeFile],
+        n_classes: int,
+        by: Sequence[str],
+        condition: conditions.Condition | None,
+        *,
+        skip_bad: bool,
+        classes: Sequence[str] | None,
+    ) -> None:
+        self.files, self.n_classes, self.by, self.condition = files, n_classes, by, condition
+        self.skip_bad, self.classes = skip_bad, classes
+        self.groups = Groups(len(by))
+        self.keys: list[Key] = []
+        self.bad: set[str] = set()
+        self.left_out: dict[str, LeftOut] = {}
+        self.low, self.high = np.inf, -np.inf
+
+    # ------------------------------------------------------------------------------------------------ one pass
+    def scan(self, passes: Passes, progress: Progress | None) -> GroupSums:
+        """Sum all files up, on all cores, in an order that does not depend on which core is faster."""
+        total, part, file = GroupSums(grouped=bool(self.by)), GroupSums(), None
+        started, rows, done = time.perf_counter(), 0, 0
+        for of_file, result in _in_order(passes.partial, self._blocks()):
+            if of_file is not file:
+                total.merge(part)  # complete: a file that turns out bad half-way leaves nothing behind
+                part, file, done = GroupSums(), of_file, done + 1
+            if result is None:
+                part = GroupSums()
+                continue
+            part.add(result)
+            rows += len(result.groups)
+            if progress is not None:
+                progress(done, len(self.files), rows, rows / (time.perf_counter() - started))
+        total.merge(part)
+        return total
+
+    def _blocks(self) -> Iterator[tuple[LakeFile, Block | None]]:
+        """Yield the blocks of all files; None withdraws a file that turned out bad."""
+        for file in self.files:
+            if file.name in self.bad:
+                continue
+            try:
+                for block in self._blocks_of(file):
+                    yield file, block
+            except BadFileError as fault:
+                if not self.skip_bad:
+                    raise BadFileError(f"{fault} Nothing was estimated; --skip-bad leaves such out.") from fault
+                self.bad.add(file.name)
+                self.left_out[file.name] = LeftOut(file.name, None, str(fault))
+                yield file, None
+
+    def _blocks_of(self, file: LakeFile) -> Iterator[Block]:
+        """Yield the blocks of a file."""
+        import pyarrow as pa
+
+        try:
+            yield from self._read(file)
+        except BadFileError:
+            raise
+        except InputError as error:
+            raise BadFileError(f"{file.name}: {error}") from error
+        except FileNotFoundError as error:
+            raise BadFileError(f"{file.name}: does not exist any more.") from error
+        except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+            raise BadFileError(f"{file.name}: cannot be read; is it complete? ({one_line(error)}).") from error
+
+    # ------------------------------------------------------------------------------------------------ one file
+    def _read(self, file: LakeFile) -> Iterator[Block]:
+        import pyarrow as pa
+
+        fragment = file.open()
+        schema = _with_partition_fields(fragment.physical_schema, file)
+        logits = logit_columns(schema.names)
+        require_logits(bool(logits), schema.names, "a list column `logits` or columns `logit_0`, `logit_1`, ...")
+        label = label_column(schema.names)
+        types = {name: schema.field(name).type for name in schema.names if name not in (*logits, label)}
+        keys = resolve(self.by, types, "this file")
+        self.keys = self.keys or keys
+        classes = self._class_names(schema)
+        expression, needed = None, {*logits, *(key.column for key in keys), *([label] if label else [])}
+        if self.condition is not None:
+            expression = conditions.to_arrow(self.condition, schema)
+            needed |= conditions.columns(self.condition)
+            if hasattr(fragment, "row_groups"):
+                fragment = fragment.subset(filter=expression, schema=schema)
+        positions = _Positions(fragment)
+        scanner = fragment.scanner(
+            schema=schema, columns=[name for name in schema.names if name in needed],
+            batch_size=max(1, _BLOCK_VALUES // self.n_classes), batch_readahead=_AHEAD, fragment_readahead=1,
+        )  # fmt: skip
+        skipped, n_read = 0, 0
+        for batch in scanner.to_batches():
+            table, rows = pa.Table.from_batches([batch]), positions.take(batch.num_rows)
+            if expression is not None:
+                table = table.append_column("", [rows]).filter(expression)
+                rows, table = table.column("").to_numpy(), table.drop_columns([""])
+            if not table.num_rows:
+                continue
+            n_read += table.num_rows
+            found, left = self._clean(file, table, logits, rows)
+            skipped += left
+            if found is not None:
+                yield self._block(found, keys, label, classes)
+        if skipped:
+            self.left_out[file.name] = LeftOut(file.name, skipped, f"{file.name}: {skipped:,} of {n_read:,} rows.")
+
+    def _clean(
+        self, file: LakeFile, table: Any, logits: list[str], rows: Any
+    ) -> tuple[tuple[Any, FloatArray] | None, int]:
+        """Return a table and its logits without bad rows, and how many they were; a bad row stops, unless skipped."""
+        good = _known(table, logits)
+        left = 0
+        if good is not None:
+            if not self.skip_bad:
+                self._refuse(file, rows, good, "are missing")
+            table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
+            if not table.num_rows:
+                return None, left
+        matrix = _as_float(table_matrix(table, logits))
+        finite = check_rows(matrix, self.n_classes)
+        if finite is not None:
+            if not self.skip_bad:
+                self._refuse(file, rows, finite, "are not finite (NaN or infinity)")
+            left += int(np.count_nonzero(~finite))
+            table, matrix = table.filter(finite), matrix[finite]
+        if not len(matrix):
+            return None, left
+        self.low, self.high = min(self.low, float(matrix.min())), max(self.high, float(matrix.max()))
+        return (table, matrix), left
+
+    def _refuse(self, file: LakeFile, rows: Any, good: Any, what: str) -> None:
+        row = int(rows[int(np.argmin(good))])
+        raise BadFileError(f"{file.name}: logits must be known and finite; those of row {row} {what}.")
+
+    def _block(self, found: tuple[Any, FloatArray], keys: list[Key], label: str | None, classes: Any) -> Block:
+        table, matrix = found
+        right = None
+        if label is not None:
+            labels = as_labels(column_values(table.column(label)), matrix, classes=classes)
+            right = matrix.argmax(axis=1) == labels
+        numbers = self.groups.numbers([key.values(table.column(key.column)) for key in keys], len(matrix))
+        return Block(matrix, numbers, right)
+
+    def _class_names(self, schema: Any) -> Sequence[str] | None:
+        stored = (schema.metadata or {}).get(CLASSES_KEY.encode())
+        return self.classes if stored is None or self.classes is not None else parse_classes(stored)
+
+
+class _Positions:
+    """The number, in the file, of each row that a scan gives."""
+
+    def __init__(self, fragment: Any) -> None:
+        self._ranges: deque[tuple[int, int]] | None = None
+        self._next = 0
+        if hasattr(fragment, "row_groups"):
+            sizes = [fragment.metadata.row_group(i).num_rows for i in range(fragment.metadata.num_row_groups)]
+            starts = np.concatenate([[0], np.cumsum(sizes)])
+            self._ranges = deque((int(starts[group.id]), sizes[group.id]) for group in fragment.row_groups)
+
+    def take(self, n: int) -> Any:
+        """Return the numbers of the next n rows, shape (n,)."""
+        if self._ranges is None:
+            self._next += n
+            return np.arange(self._next - n, self._next)
+        parts = []
+        while n:
+            start, size = self._ranges.popleft()
+            used = min(n, size)
+            parts.append(np.arange(start, start + used))
+            if used < size:
+                self._ranges.appendleft((start + used, size - used))
+            n -= used
+        return np.concatenate(parts) if parts else np.arange(0)
+
+
+def _known(table: Any, logits: list[str]) -> Any:
+    """Return which rows have no missing logits, or None if all do; found without looking where Arrow counts none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [table.column(name) for name in logits]
+    is_list = logits == ["logits"] and pa.types.is_nested(columns[0].type)
+    if not any(column.null_count for column in columns) and not (
+        is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
+    ):
+        return None
+    good = np.ones(table.num_rows, dtype=bool)
+    for column in columns:
+        good &= column.is_valid().to_numpy()
+    if is_list:
+        column = columns[0].combine_chunks()
+        parents = pc.list_parent_indices(column).to_numpy()
+        missing = column.flatten().is_null().to_numpy(zero_copy_only=False)
+        good[parents[missing]] = False
+    return good
+
+
+def _as_float(matrix: Any) -> FloatArray:
+    """Return numbers of any kind as float32 or float64."""
+    if matrix.dtype in (np.float32, np.float64):
+        return np.asarray(matrix)
+    return np.asarray(matrix, dtype=np.float32 if matrix.dtype == np.float16 else np.float64)
+
+
+def _with_partition_fields(schema: Any, file: LakeFile) -> Any:
+    """Return the schema of a file with the columns that its folders state."""
+    import pyarrow as pa
+
+    for name, value in file.partitions.items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, pa.int64() if isinstance(value, int) else pa.string()))
+    return schema
+
+
+def _in_order(
+    work: Callable[[Block], Partial], items: Iterable[tuple[LakeFile, Block | None]]
+) -> Iterator[tuple[LakeFile, Partial | None]]:
+    """Do work on all cores while the next items are read; yield results in the order of the items."""
+    cores = os.cpu_count() or 1
+    pending: deque[tuple[LakeFile, Future[Partial] | None]] = deque()
+    with ThreadPoolExecutor(cores, thread_name_prefix="leadline-stream") as pool:
+        try:
+            for file, block in items:
+                pending.append((file, None if block is None else pool.submit(work, block)))
+                if len(pending) > cores + 1:
+                    first, future = pending.popleft()
+                    yield first, None if future is None else future.result()
+            while pending:
+                first, future = pending.popleft()
+                yield first, None if future is None else future.result()
+        finally:
+            for _, future in pending:
+                if future is not None:
+                    future.cancel()

@@ -1,0 +1,241 @@
+"""Sums by group, and the passes over the data that lead from them to estimates.
+
+This is the one computation behind every engine. A block of rows becomes a :class:`Partial` (pure, so that it can be
+worked out anywhere and in any order), partials are added to :class:`GroupSums`, and :class:`Passes` reads states and
+estimates off the sums. Methods of one pass are summed for all groups at once; methods of several passes keep a state
+for each group and reduce each group's rows by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.errors import InputError
+from leadline.estimate import Estimate
+from leadline.estimators.base import Estimator, Reduced, State
+from leadline.estimators.rows import Rows
+from leadline.outputs import FloatArray, row_blocks
+
+ALL = -1  # the number of the group of all rows
+_SLICE_VALUES = 1 << 17  # a megabyte of float64: temporaries of this size stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some validated rows.
+
+    Attributes
+    ----------
+    logits
+        Shape (n, c).
+    groups
+        Shape (n,): the number of each row's group, from 0.
+    right
+        Shape (n,): whether each prediction is right, where the labels are known; else None.
+    """
+
+    logits: FloatArray
+    groups: NDArray[np.intp]
+    right: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """What a block leaves behind: what its rows add to any sums, or sums of each group and of all its rows."""
+
+    groups: NDArray[np.intp]
+    right: NDArray[np.bool_] | None
+    rows: tuple[Rows, ...] = ()
+    sums: Mapping[int, Reduced] = field(default_factory=dict)
+
+
+class Passes:
+    """The states of all groups, from the first pass over the data to the last.
+
+    Parameters
+    ----------
+    estimator
+        A fitted estimator.
+    grouped
+        Whether there are groups besides the one of all rows.
+    """
+
+    def __init__(self, estimator: Estimator, *, grouped: bool = True) -> None:
+        self.estimator = estimator
+        self.grouped = grouped
+        self.first = True
+        self.done: dict[int, tuple[State, Reduced]] = {}
+        self._states: dict[int, State] = {}
+
+    @property
+    def once(self) -> bool:
+        """Whether one pass is enough."""
+        return type(self.estimator).advance is Estimator.advance
+
+    def state(self, group: int) -> State | None:
+        """Return the state of a group in this pass; None when it needs no further pass."""
+        return self.estimator.start() if self.first else self._states.get(group)
+
+    def partial(self, block: Block) -> Partial:
+        """Reduce a block."""
+        if self.once:
+            rows = self._by_row(block.logits)
+            if rows is not None:
+                return Partial(block.groups, block.right, rows=rows)
+        sums = {ALL: state_sums} if (state_sums := self._reduce(block.logits, ALL)) is not None else {}
+        if self.grouped:
+            order = np.argsort(block.groups, kind="stable")
+            groups, starts = np.unique(block.groups[order], return_index=True)
+            for group, rows_of in zip(groups.tolist(), np.split(order, starts[1:]), strict=True):
+                reduced = self._reduce(block.logits[rows_of], group)
+                if reduced is not None:
+                    sums[group] = reduced
+        return Partial(block.groups, block.right, sums=sums)
+
+    def _reduce(self, logits: FloatArray, group: int) -> Reduced | None:
+        state = self.state(group)
+        return None if state is None else self.estimator.reduce(logits, state)
+
+    def _by_row(self, logits: FloatArray) -> tuple[Rows, ...] | None:
+        """Return what the rows add, slice by slice; None if the method has more to say than that."""
+        found = []
+        for part in row_blocks(logits, _SLICE_VALUES):
+            rows = self.estimator.reduce(part, self.estimator.start()).rows
+            if rows is None:
+                return None
+            found.append(rows)
+        return tuple(found)
+
+    def advance(self, sums: GroupSums) -> bool:
+        """Take the sums of this pass, and say whether there must be another."""
+        following: dict[int, State] = {}
+        for group in sums.numbers():
+            state = self.state(group)
+            if state is None:
+                continue
+            total = sums.of(group)
+            coming = self.estimator.advance(state, total)
+            if coming is None:
+                self.done[group] = state, total
+            else:
+                following[group] = coming
+        self._states, self.first = following, False
+        return bool(following)
+
+    def estimate(self, group: int, level: float) -> Estimate:
+        """Return the estimate of a group once its last pass is over."""
+        state, total = self.done[group]
+        return self.estimator.conclude(state, total, confidence_level=level)
+
+
+class GroupSums:
+    """The sums of one pass, by group."""
+
+    def __init__(self, *, grouped: bool = True) -> None:
+        self.grouped = grouped
+        self._stacked: dict[str, NDArray[np.float64]] = {}
+        self._single: dict[int, Reduced] = {}
+        # Per group: rows, rows with a label, rows whose prediction is right.
+        self._counts = np.zeros((0, 3))
+
+    def add(self, partial: Partial) -> None:
+        """Add a block."""
+        groups, right = partial.groups, partial.right
+        n_groups = int(groups.max()) + 1
+        self._counts = _grown(self._counts, n_groups)
+        self._counts[:n_groups, 0] += np.bincount(groups)
+        if right is not None:
+            self._counts[:n_groups, 1] += np.bincount(groups)
+            self._counts[:n_groups, 2] += np.bincount(groups, weights=right)
+        start = 0
+        for rows in partial.rows:
+            self._make_room(rows.empty(0), n_groups)
+            rows.add_to(self._stacked, groups[start : start + len(rows.values)])
+            start += len(rows.values)
+        for group, reduced in partial.sums.items():
+            self._single[group] = self._single[group] + reduced if group in self._single else reduced
+
+    def merge(self, other: GroupSums) -> None:
+        """Add the sums of other blocks, with the same numbers for groups."""
+        n_groups = len(other._counts)
+        self._counts = _grown(self._counts, n_groups)
+        self._counts[:n_groups] += other._counts
+        self._make_room(other._stacked, n_groups)
+        for name, amount in other._stacked.items():
+            self._stacked[name][: len(amount)] += amount
+        for group, reduced in other._single.items():
+            self._single[group] = self._single[group] + reduced if group in self._single else reduced
+
+    def _make_room(self, like: Mapping[str, NDArray[np.float64]], n_groups: int) -> None:
+        for name, amount in like.items():
+            known = self._stacked.get(name, amount[:0])
+            self._stacked[name] = _grown(known, n_groups)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows added."""
+        return int(self._counts[:, 0].sum())
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the groups that have rows, that of all rows first."""
+        found = np.flatnonzero(self._counts[:, 0]).tolist() if self.grouped else []
+        return [ALL, *found]
+
+    def of(self, group: int) -> Reduced:
+        """Return the sums of a group."""
+        if self._stacked:
+            return Reduced(
+                {name: amount.sum(axis=0) if group == ALL else amount[group] for name, amount in self._stacked.items()}
+            )
+        return self._single[group]
+
+    def truth(self, group: int) -> float | None:
+        """Return the true accuracy of a group where all labels are known."""
+        rows, labelled, right = self._counts.sum(axis=0) if group == ALL else self._counts[group]
+        return float(right / rows) if labelled == rows > 0 else None
+
+
+def _grown(array: NDArray[np.float64], n_groups: int) -> NDArray[np.float64]:
+    """Return an array with at least as many groups, the new ones zero; room doubles, so that growing stays cheap."""
+    if len(array) >= n_groups:
+        return array
+    larger = np.zeros((max(n_groups, 2 * len(array)), *array.shape[1:]))
+    larger[: len(array)] = array
+    return larger
+
+
+@dataclass(frozen=True, eq=False)
+class GroupEstimate:
+    """The estimate for a group.
+
+    Attributes
+    ----------
+    group
+        The values of the columns grouped by, None for missing ones; None for all rows together.
+    estimate
+        Its estimate.
+    truth
+        The true accuracy where labels are known.
+    """
+
+    group: tuple[Any, ...] | None
+    estimate: Estimate
+    truth: float | None = None
+
+
+def check_rows(logits: FloatArray, n_classes: int) -> NDArray[np.bool_] | None:
+    """Return which rows are finite, or None if all are; refuse another width.
+
+    A column of lists without any row has no width to check.
+    """
+    if len(logits) and logits.shape[1] != n_classes:
+        raise InputError(f"logits must have {n_classes} classes, as in fit; got {logits.shape[1]}.")
+    # The extremes are NaN or infinite if any value is, and finding them needs no memory.
+    if not len(logits) or bool(np.isfinite(logits.min()) and np.isfinite(logits.max())):
+        return None
+    return np.asarray(np.isfinite(logits).all(axis=1))

@@ -1,0 +1,189 @@
+"""Which files are meant by a path, a folder, a pattern or a URL, and how to open one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from leadline.arrays import one_line
+from leadline.errors import InputError
+
+SUFFIXES = (".parquet", ".arrow", ".feather")
+_URL = re.compile(r"[a-zA-Z][\w+.-]+://")
+_PARTITION = re.compile(r"([^/=]+)=([^/]*)")
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class LakeFile:
+    """A file of a table in many files.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    path
+        Where its filesystem has it.
+    filesystem
+        A ``pyarrow.fs.FileSystem``; None for the local one.
+    partitions
+        Values of columns that the folders state, such as ``country=de``.
+    """
+
+    name: str
+    path: str
+    filesystem: Any = None
+    partitions: Mapping[str, str | int | None] = field(default_factory=dict)
+
+    def open(self) -> Any:
+        """Return the file as a ``pyarrow.dataset.Fragment`` with its partitions as a guarantee."""
+        import pyarrow.compute as pc
+        import pyarrow.dataset as ds
+        from pyarrow import fs
+
+        kind = ds.ParquetFileFormat() if self.path.lower().endswith(".parquet") else ds.IpcFileFormat()
+        guarantee = pc.scalar(True)
+        for name, value in self.partitions.items():
+            column = pc.field(name)
+            guarantee = guarantee & (column.is_null() if value is None else column == pc.scalar(value))
+        return kind.make_fragment(self.path, self.filesystem or fs.LocalFileSystem(), guarantee)
+
+
+def is_url(text: str) -> bool:
+    """Say whether a text is a URL such as ``s3://bucket/logs``."""
+    return _URL.match(text) is not None
+
+
+def find_files(place: str) -> list[LakeFile]:
+    """Return the files of a table.
+
+    Parameters
+    ----------
+    place
+        A file, a folder (all files in it and below, but those with names in ``.`` or ``_``), a pattern with ``*``,
+        ``?`` and ``**``, or one of them as the URL of a filesystem that Arrow or fsspec knows.
+
+    Returns
+    -------
+    list of LakeFile
+        In the order of their names.
+    """
+    files = _in_filesystem(place) if is_url(place) else _in_folders(place)
+    if not files:
+        raise InputError(f"no file matches {place!r}." if has_magic(place) else f"folder {place} has no files.")
+    foreign = next((file for file in files if not file.path.lower().endswith(SUFFIXES)), None)
+    if foreign is not None:
+        raise InputError(
+            f"{place} is a folder; give the files in it, such as {place.rstrip('/') + '/*.npz'!r}: as one table it may "
+            f"hold {', '.join(SUFFIXES)} files only, and it has {foreign.name}."
+            if not has_magic(place)
+            else f"{place!r} must match {', '.join(SUFFIXES)} files only; it matches {foreign.name}."
+        )
+    return _with_partitions(files)
+
+
+def _in_folders(place: str) -> list[LakeFile]:
+    """Return local files."""
+    path = Path(place)
+    if path.is_file():
+        return [LakeFile(place, place)]
+    if path.is_dir():
+        return _visible(path.rglob("*"), path)
+    if not has_magic(place):
+        raise InputError(f"file {place} does not exist.")
+    found = (Path(match) for match in sorted(glob(place, recursive=True)))
+    return [LakeFile(str(match), str(match)) for match in found if match.is_file()]
+
+
+def _visible(paths: Iterable[Path], root: Path) -> list[LakeFile]:
+    """Return the files among paths, without what other programs leave in a lake for themselves."""
+    return [
+        LakeFile(str(path), str(path))
+        for path in sorted(paths)
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(root).parts)
+    ]
+
+
+def _in_filesystem(url: str) -> list[LakeFile]:
+    """Return files behind a URL."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    scheme = url.partition("://")[0]
+    base, pattern = _split_pattern(url)
+    try:
+        filesystem, path = _open_filesystem(base)
+        info = filesystem.get_file_info(path)
+        if info.type == fs.FileType.File:
+            infos = [info]
+        elif info.type == fs.FileType.Directory:
+            infos = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+        else:
+            raise InputError(f"{base} does not exist.")
+    except (pa.ArrowException, OSError, ValueError, ImportError) as error:
+        raise InputError(f"{url} cannot be read ({one_line(error)}).") from error
+    root, files = PurePosixPath(path), []
+    for info in sorted((info for info in infos if info.type == fs.FileType.File), key=lambda info: str(info.path)):
+        below = PurePosixPath(info.path).relative_to(root).as_posix() if info.path != path else ""
+        hidden = any(part[0] in "._" for part in PurePosixPath(below).parts)
+        if (pattern is None and not hidden) or (pattern is not None and pattern.fullmatch(below)):
+            files.append(LakeFile(f"{scheme}://{info.path.lstrip('/') if scheme != 'file' else info.path}", info.path,
+                                  filesystem))  # fmt: skip
+    return files
+
+
+def _open_filesystem(url: str) -> tuple[Any, str]:
+    """Return the filesystem of a URL and the path in it: Arrow's own, else fsspec's."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(url)
+    except pa.ArrowInvalid:  # a scheme that Arrow does not have
+        try:
+            import fsspec
+        except ModuleNotFoundError as error:
+            raise InputError(f"{url} needs fsspec, which is not installed; run pip install fsspec.") from error
+        other, path = fsspec.core.url_to_fs(url)
+        filesystem = fs.PyFileSystem(fs.FSSpecHandler(other))
+    return filesystem, path
+
+
+def _split_pattern(url: str) -> tuple[str, re.Pattern[str] | None]:
+    """Return the part of a URL before its first wildcard, and the rest as a regular expression."""
+    if not has_magic(url):
+        return url, None
+    parts = url.split("/")
+    first = next(i for i, part in enumerate(parts) if has_magic(part))
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    tokens = re.split(r"(\*\*/|\*\*|\*|\?)", "/".join(parts[first:]))
+    return "/".join(parts[:first]), re.compile("".join(signs.get(token, re.escape(token)) for token in tokens))
+
+
+def _with_partitions(files: Sequence[LakeFile]) -> list[LakeFile]:
+    """Return files with the columns that their folders state; integers if all values of a column are."""
+    texts: list[dict[str, str]] = []
+    for file in files:
+        stated = map(_PARTITION.fullmatch, PurePosixPath(file.path).parts[:-1])
+        texts.append({match[1]: match[2] for match in stated if match})
+    names = {name for text in texts for name in text}
+    whole = {
+        name: all(_INTEGER.fullmatch(text[name]) or text[name] == _NO_VALUE for text in texts if name in text)
+        for name in names
+    }
+
+    def value(name: str, text: str) -> str | int | None:
+        if text == _NO_VALUE:
+            return None
+        return int(text) if whole[name] else unquote(text)
+
+    return [
+        LakeFile(file.name, file.path, file.filesystem, {name: value(name, found) for name, found in text.items()})
+        for file, text in zip(files, texts, strict=True)
+    ]
