@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from leadline.bench.graphs.graph import Graph, NodeBatch
 from leadline.bench.optional import need
@@ -37,11 +36,11 @@ class _SparseProduct(torch.autograd.Function):
 
 def _to_tensor(features: Any, like: Tensor) -> Tensor:
     """Return a SciPy CSR array as a torch tensor."""
-    parts = (torch.as_tensor(part, dtype=torch.int64) for part in (features.indptr, features.indices))
+    indptr, indices = (torch.as_tensor(part, dtype=torch.int64) for part in (features.indptr, features.indices))
+    values = torch.as_tensor(features.data, dtype=like.dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # torch calls this layout beta
-        sparse = torch.sparse_csr_tensor(*parts, torch.as_tensor(features.data, dtype=like.dtype), features.shape)
-    return sparse.to(like.device)
+        return torch.sparse_csr_tensor(indptr, indices, values, features.shape, device=like.device)
 
 
 class _Projection(nn.Module):
@@ -57,7 +56,7 @@ class _Projection(nn.Module):
         if isinstance(features, np.ndarray):
             projected: Tensor = self.linear(torch.from_numpy(features).to(weight.device))
             return projected
-        product: Tensor = _SparseProduct.apply(features, weight.t().contiguous())
+        product: Tensor = _SparseProduct.apply(features, weight.t().contiguous())  # type: ignore[no-untyped-call]
         return product + bias
 
 
@@ -105,8 +104,8 @@ class NodeClassifier(nn.Module):
             self._encoder = pyg.MLP([inputs, *[hidden] * (layers - 1), embedding], dropout=dropout, norm=None)
         else:
             make = {"gcn": pyg.GCN, "sage": pyg.GraphSAGE, "gat": pyg.GAT, "gin": pyg.GIN}[kind]
-            more = {"gat": {"heads": 4}, "gin": {"norm": "batch_norm"}}.get(kind, {})
-            self._encoder = make(inputs, hidden, layers, embedding, dropout=dropout, **more)
+            options: dict[str, dict[str, Any]] = {"gat": {"heads": 4}, "gin": {"norm": "batch_norm"}}
+            self._encoder = make(inputs, hidden, layers, embedding, dropout=dropout, **options.get(kind, {}))
         self.linear = nn.Linear(embedding, n_classes)
 
     def embed(self, graph: Graph) -> Tensor:

@@ -1,0 +1,280 @@
+"""GNNEvaluator (Zheng et al. 2023): learns from augmented copies of the source how accuracy falls with the shift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import numpy as np
+import torch
+from torch import nn
+
+from leadline.bench.graphs.augment import augmented
+from leadline.bench.graphs.graph import NodeSet
+from leadline.bench.graphs.models import NodeClassifier
+from leadline.bench.graphs.network import EvaluatorNetwork, View, make_view, merge, unit_rows
+from leadline.errors import InputError
+from leadline.estimate import ClassEstimate, Estimate
+from leadline.estimators.base import Estimator, Reduced, State
+from leadline.intervals import SAMPLING_ONLY, sampling_interval
+from leadline.outputs import FloatArray, IntArray
+
+METHOD = "gnn-evaluator"
+#: Options that give the published training; the other defaults are the published ones.
+PUBLISHED: Mapping[str, Any] = {
+    "learning_rate": 1e-7, "max_epochs": 50, "patience": 10, "max_train_nodes": None, "max_seed_nodes": None,
+}  # fmt: skip
+_HELD_OUT = 0.2
+
+
+class GNNEvaluator(Estimator):
+    """Estimate the accuracy of a frozen graph network from the graph itself.
+
+    Parameters
+    ----------
+    model
+        The network whose accuracy is asked for; it is not changed.
+    train
+        The source nodes it was trained on, in their graph.
+    n_graphs
+        Augmented graphs of each of the four kinds.
+    max_train_nodes
+        Training nodes that nodes are compared with, at most; drawn at random. None for all of them.
+    max_seed_nodes
+        Labelled nodes that the augmented graphs are made of, at most; drawn at random. None for all of them.
+    learning_rate, max_epochs, patience, batch_size, dropout
+        Of the evaluator's training, which ends after ``patience`` epochs without a smaller error on the fifth of
+        the augmented graphs that is held out; the best weights are kept.
+    seed
+        Of everything random.
+
+    Notes
+    -----
+    1. Seed graph: the labelled nodes and the edges among them.
+    2. ``4 n_graphs`` augmented graphs: edges dropped at a rate of U(0, 1), feature columns masked at U(0, 1),
+       features mixed with those of another node at U(1e-5, 0.3), nodes sampled at U(0.6, 1).
+    3. The frozen network embeds each; its true accuracy there is known.
+    4. Attributes of a node: cosine of its embedding with that of each training node.
+    5. GCN(N, 128), ReLU, GCN(128, 16), ReLU, mean, dropout, linear, sigmoid; squared error, Adam.
+
+    The published learning rate of 1e-7 leaves the network almost as it was drawn; ``GNNEvaluator(model, train,
+    **PUBLISHED)`` selects it.
+    """
+
+    def __init__(
+        self,
+        model: NodeClassifier,
+        train: NodeSet,
+        *,
+        n_graphs: int = 100,
+        max_train_nodes: int | None = 1000,
+        max_seed_nodes: int | None = 5000,
+        learning_rate: float = 1e-3,
+        max_epochs: int = 20,
+        patience: int = 5,
+        batch_size: int = 4,
+        dropout: float = 0.7,
+        seed: int = 0,
+    ) -> None:
+        """Store the options."""
+        self.model = model
+        self.train = train
+        self.n_graphs = n_graphs
+        self.max_train_nodes = max_train_nodes
+        self.max_seed_nodes = max_seed_nodes
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.dropout = dropout
+        self.seed = seed
+
+    @property
+    def method(self) -> str:
+        """The name of this method in `bench run`."""
+        return METHOD
+
+    def fit(self, nodes: Any, labels: Any) -> Self:
+        """Learn from labelled source nodes.
+
+        Parameters
+        ----------
+        nodes
+            A ``NodeSet`` of n nodes that the network was not trained on; logits will not do.
+        labels
+            Shape (n,): index of the true class of each node.
+        """
+        self._check_options()
+        nodes = _as_nodes(nodes, "fit")
+        labels = np.asarray(labels, dtype=np.int64)
+        if labels.shape != (len(nodes),):
+            raise InputError(f"labels must have shape ({len(nodes)},), one for each node; got {labels.shape}.")
+        rng = np.random.default_rng(self.seed)
+        with torch.no_grad():
+            predicted = self._embed_and_predict(nodes)[1][nodes.nodes]
+        kept = _at_most(len(nodes), self.max_seed_nodes, rng)
+        compared = self.train.take(_at_most(len(self.train), self.max_train_nodes, rng))
+        views, accuracies, held = self._make_graphs(nodes.take(kept), labels[kept], rng)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            reference = unit_rows(self.model.embed(compared.graph)[torch.from_numpy(compared.nodes)])
+            self.network_ = EvaluatorNetwork(reference.cpu(), self.dropout)
+            with torch.enable_grad():
+                self._train(views, torch.tensor(accuracies, dtype=torch.float32), held, rng)
+        self.n_train_nodes_, self.n_seed_nodes_ = len(compared), len(kept)
+        self.accuracy_range_ = (min(accuracies), max(accuracies))
+        self.n_source_, self.n_classes_ = len(nodes), int(self.model.linear.out_features)
+        self.source_accuracy_ = float(np.mean(predicted == labels))
+        return self
+
+    def estimate(self, nodes: Any, *, confidence_level: float = 0.9) -> Estimate:
+        """Estimate the accuracy on unlabelled nodes.
+
+        Parameters
+        ----------
+        nodes
+            A ``NodeSet``: messages pass over its whole graph, and the mean goes over its nodes.
+        confidence_level
+            Nominal coverage of the interval.
+        """
+        n_classes = self._check_fitted()
+        nodes = _as_nodes(nodes, "estimate")
+        if not len(nodes):
+            raise InputError("nodes must hold at least one node; got none.")
+        if not 0.0 < confidence_level < 1.0:
+            raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
+        with torch.no_grad():
+            embedded, predicted = self._embed_and_predict(nodes)
+            accuracy = float(self.network_(make_view(embedded, nodes.graph.edges, nodes.nodes))[0])
+        counts = np.bincount(predicted[nodes.nodes], minlength=n_classes)
+        interval = sampling_interval(
+            accuracy,
+            target_variance=accuracy * (1.0 - accuracy),
+            n_target=len(nodes),
+            source_accuracy=self.source_accuracy_,
+            n_source=self.n_source_,
+            level=confidence_level,
+        )
+        return Estimate(
+            accuracy=accuracy,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_samples=len(nodes),
+            method=self.method,
+            by_class=tuple(ClassEstimate(label, int(count), None) for label, count in enumerate(counts)),
+            diagnostics={
+                "epochs": len(self.history_),
+                "stop_reason": self.stop_reason_,
+                "held_out_error": self.held_out_error_,
+                "accuracy_range": self.accuracy_range_,
+                "n_train_nodes": self.n_train_nodes_,
+                "n_seed_nodes": self.n_seed_nodes_,
+                "source_accuracy": self.source_accuracy_,
+                "n_source": self.n_source_,
+                "interval_covers": SAMPLING_ONLY,
+            },
+        )
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Refuse: the estimator belongs to a network and a graph, which no single file holds."""
+        del force
+        raise InputError(f"GNNEvaluator cannot be saved to {path}; it needs its network and graph. Fit it again.")
+
+    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+        del logits, labels
+        _refuse_logits("fit")
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        """Refuse: rows of logits do not say what graph they come from."""
+        del logits, state
+        _refuse_logits("reduce")
+
+    def _check_options(self) -> None:
+        """Refuse options out of range, and things that are not a network and nodes."""
+        if not isinstance(self.model, NodeClassifier) or not isinstance(self.train, NodeSet):
+            raise InputError(
+                "GNNEvaluator needs model, a NodeClassifier, and train, the NodeSet it was trained on; "
+                f"got {type(self.model).__name__} and {type(self.train).__name__}."
+            )
+        for name in ("n_graphs", "max_train_nodes", "max_seed_nodes", "max_epochs", "patience", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1; got {value}.")
+        if not self.learning_rate > 0.0 or not 0.0 <= self.dropout < 1.0:
+            raise InputError(
+                f"learning_rate must be above 0 and dropout in [0, 1); got {self.learning_rate} and {self.dropout}."
+            )
+
+    def _embed_and_predict(self, nodes: NodeSet) -> tuple[torch.Tensor, IntArray]:
+        """Return the frozen network's embeddings and predictions of all nodes of a graph."""
+        self.model.eval()
+        embedded = self.model.embed(nodes.graph)
+        return embedded.cpu(), self.model.classify(embedded).argmax(dim=1).cpu().numpy()
+
+    def _make_graphs(
+        self, seeds: NodeSet, labels: IntArray, rng: np.random.Generator
+    ) -> tuple[list[View], list[float], Any]:
+        """Return the augmented graphs as the evaluator sees them, the accuracy on each, and which are held out."""
+        views, accuracies, kinds = [], [], []
+        with torch.no_grad():
+            for kind, (graph, own) in augmented(seeds.graph.induced(seeds.nodes), labels, self.n_graphs, rng):
+                embedded, predicted = self._embed_and_predict(NodeSet.all_of(graph))
+                views.append(make_view(embedded, graph.edges))
+                accuracies.append(float(np.mean(predicted == own)))
+                kinds.append(kind)
+        held = np.zeros(len(views), dtype=bool)
+        for kind in dict.fromkeys(kinds):
+            places = np.flatnonzero(np.array(kinds) == kind)
+            held[rng.choice(places, int(_HELD_OUT * len(places)), replace=False)] = True
+        return views, accuracies, held if held.any() else ~held
+
+    def _train(self, views: list[View], truths: torch.Tensor, held: Any, rng: np.random.Generator) -> None:
+        """Fit the network to the accuracies, keeping the weights with the smallest held-out error."""
+        optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
+        learned, outside = np.flatnonzero(~held if not held.all() else held), np.flatnonzero(held)
+        best, best_epoch, best_weights = np.inf, 0, self.network_.state_dict()
+        self.history_, self.stop_reason_ = [], "max_epochs"
+        checked = merge([views[row] for row in outside])
+        for epoch in range(1, self.max_epochs + 1):
+            self.network_.train()
+            order = rng.permutation(learned)
+            for start in range(0, len(order), self.batch_size):
+                rows = order[start : start + self.batch_size]
+                loss = nn.functional.mse_loss(self.network_(merge([views[row] for row in rows])), truths[rows])
+                optimiser.zero_grad()
+                torch.autograd.backward(loss)
+                optimiser.step()
+            self.network_.eval()
+            with torch.no_grad():
+                difference = self.network_(checked) - truths[outside]
+            error = float(difference.square().mean().sqrt())
+            self.history_.append(error)
+            if error < best:
+                best, best_epoch = error, epoch
+                best_weights = {name: value.clone() for name, value in self.network_.state_dict().items()}
+            elif epoch - best_epoch >= self.patience:
+                self.stop_reason_ = "patience"
+                break
+        self.network_.load_state_dict(best_weights)
+        self.held_out_error_ = best
+
+
+def _at_most(size: int, limit: int | None, rng: np.random.Generator) -> Any:
+    """Return all of ``size`` rows, or ``limit`` of them drawn at random."""
+    return np.arange(size) if limit is None or size <= limit else np.sort(rng.choice(size, limit, replace=False))
+
+
+def _as_nodes(value: Any, doing: str) -> NodeSet:
+    """Return nodes, or say what is needed instead."""
+    if not isinstance(value, NodeSet):
+        _refuse_logits(doing, type(value).__name__)
+    return value
+
+
+def _refuse_logits(doing: str, given: str = "logits") -> NoReturn:
+    """Say that logits do not suffice."""
+    raise InputError(
+        f"GNNEvaluator.{doing} needs the graph: pass a NodeSet of it; got {given}. "
+        "With logits alone, use one of leadline.METHODS."
+    )
