@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from leadline.bench.datasets.suite import Suite
+from leadline.bench.graphs import run as on_graphs
 from leadline.bench.pipeline import SEEDS, Progress
 from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
 from leadline.errors import InputError
@@ -64,12 +65,19 @@ def run_experiment(
     ``methods`` keeps some of the variants, by the method they use; the other parameters are those of
     :func:`leadline.bench.rows.run_variants`.
     """
-    if experiment not in EXPERIMENTS:
-        raise InputError(f"experiment must be one of {', '.join(EXPERIMENTS)}; got {experiment!r}.")
-    variants = EXPERIMENTS[experiment]
+    experiments = dict.fromkeys([*EXPERIMENTS, *on_graphs.VARIANTS])
+    if experiment not in experiments:
+        raise InputError(f"experiment must be one of {', '.join(experiments)}; got {experiment!r}.")
+    if on_graphs.METHOD in (experiment, *(methods or ())):
+        on_graphs.require_graphs(suite)
+    variants = EXPERIMENTS.get(experiment, ())
+    if suite.graphs:
+        more = on_graphs.VARIANTS.get(experiment, {})
+        variants += tuple(Variant(name, on_graphs.METHOD, options) for name, options in more.items())
     if methods is not None:
-        if unknown := [name for name in methods if name not in METHODS]:
-            raise InputError(f"methods must be among {', '.join(METHODS)}; got {', '.join(unknown)}.")
+        known = (*METHODS, on_graphs.METHOD)
+        if unknown := [name for name in methods if name not in known]:
+            raise InputError(f"methods must be among {', '.join(known)}; got {', '.join(unknown)}.")
         variants = tuple(variant for variant in variants if variant.method in methods)
     if not variants:
         raise InputError(f"experiment {experiment} has no variant of {', '.join(methods or ())}.")

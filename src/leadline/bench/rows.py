@@ -16,6 +16,7 @@ from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Progress, require_data
 from leadline.compare import Fitted, evaluate, fit_planned, plan_fits
 from leadline.errors import InputError
+from leadline.estimators import METHODS
 from leadline.estimators.alsa import ALSA, rectification_threshold
 from leadline.files import read_outputs, write_bytes
 from leadline.outputs import Outputs
@@ -157,7 +158,8 @@ def run_variants(
                 "seeds": own_seeds, "targets": None if targets is None else list(targets),
             }  # fmt: skip
             same = {"suite": suite.name, "model": model, "model_seed": model_seed, "experiment": experiment}
-            rows += _run_part(parts / name, key, variant, folder, same, targets, fits)
+            place = (suite, data, out)
+            rows += _run_part(parts / name, key, variant, folder, same, targets, fits, place)
             done += 1
             if progress is not None:
                 progress(done, total, f"{model}: {variant.name}")
@@ -172,6 +174,7 @@ def _run_part(
     same: Mapping[str, Any],
     targets: Sequence[str] | None,
     fits: dict[str, list[Fitted]],
+    place: tuple[Suite, Path, Path],
 ) -> list[Row]:
     """Return the rows of one variant on one model: kept ones if they answer the same question, or new."""
     if path.exists():
@@ -183,8 +186,13 @@ def _run_part(
         if unknown := [name for name in targets if name not in paths]:
             raise InputError(f"targets must be among {', '.join(paths)}; got {', '.join(unknown)}.")
         paths = {name: paths[name] for name in targets}
-    fitted = _fit(folder / "source.npz", variant, key["seeds"], fits)
-    result = evaluate(fitted, _Targets(paths), progress=lambda _: None)
+    if variant.method in METHODS:
+        fitted = _fit(folder / "source.npz", variant, key["seeds"], fits)
+        result = evaluate(fitted, _Targets(paths), progress=lambda _: None)
+    else:
+        from leadline.bench.graphs.run import compare_on_graphs
+
+        result = compare_on_graphs(*place, same["model"], same["model_seed"], variant.options, list(paths))
     rows = [
         Row(
             **same,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -14,17 +13,13 @@ from leadline.bench.graphs.augment import augmented
 from leadline.bench.graphs.graph import NodeSet
 from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, View, make_view, merge, unit_rows
+from leadline.bench.graphs.run import METHOD
 from leadline.errors import InputError
 from leadline.estimate import ClassEstimate, Estimate
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.intervals import SAMPLING_ONLY, sampling_interval
 from leadline.outputs import FloatArray, IntArray
 
-METHOD = "gnn-evaluator"
-#: Options that give the published training; the other defaults are the published ones.
-PUBLISHED: Mapping[str, Any] = {
-    "learning_rate": 1e-7, "max_epochs": 50, "patience": 10, "max_train_nodes": None, "max_seed_nodes": None,
-}  # fmt: skip
 _HELD_OUT = 0.2
 
 
@@ -59,7 +54,7 @@ class GNNEvaluator(Estimator):
     5. GCN(N, 128), ReLU, GCN(128, 16), ReLU, mean, dropout, linear, sigmoid; squared error, Adam.
 
     The published learning rate of 1e-7 leaves the network almost as it was drawn; ``GNNEvaluator(model, train,
-    **PUBLISHED)`` selects it.
+    **PUBLISHED)`` selects it (``leadline.bench.graphs.run.PUBLISHED``).
     """
 
     def __init__(

@@ -1,0 +1,94 @@
+"""The methods that need graphs, as `bench run` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from leadline.bench.datasets import SUITES
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.inputs import Options
+from leadline.bench.pipeline import checkpoint_folder, network_of
+from leadline.compare import Comparison, ComparisonRow
+from leadline.errors import InputError
+
+METHOD = "gnn-evaluator"
+#: Options of GNNEvaluator that give the published training; its other defaults are the published ones.
+PUBLISHED: Mapping[str, Any] = {
+    "learning_rate": 1e-7, "max_epochs": 50, "patience": 10, "max_train_nodes": None, "max_seed_nodes": None,
+}  # fmt: skip
+#: Variants beyond those on logits, by experiment: name -> options of GNNEvaluator.
+VARIANTS: dict[str, dict[str, Mapping[str, Any]]] = {
+    "main": {METHOD: {}},
+    METHOD: {"default": {}, "published": PUBLISHED},
+}
+
+
+def require_graphs(suite: Suite) -> None:
+    """Refuse to estimate from graphs where there are only logits."""
+    if not suite.graphs:
+        with_graphs = ", ".join(name for name, other in SUITES.items() if other.graphs)
+        raise InputError(
+            f"{METHOD} needs graphs and the trained network, and suite {suite.name} has neither; "
+            f"it runs on {with_graphs}."
+        )
+
+
+def compare_on_graphs(
+    suite: Suite, data: Path, out: Path, model: str, seed: int, options: Mapping[str, Any], targets: Sequence[str]
+) -> Comparison:
+    """Estimate by GNNEvaluator on some targets of a trained model.
+
+    Parameters
+    ----------
+    suite, data, out
+        The suite, the data folder, and the folder with the checkpoint of the model.
+    model, seed
+        Which model, and the seed of its training and of the estimator.
+    options
+        Of :class:`leadline.bench.graphs.evaluator.GNNEvaluator`.
+    targets
+        Names of targets.
+    """
+    from leadline.bench.graphs.evaluator import GNNEvaluator
+    from leadline.bench.graphs.models import NodeClassifier
+    from leadline.bench.training import load_best, predict
+
+    require_graphs(suite)
+    if suite.load is None:
+        raise InputError(f"suite {suite.name} has no data to load.")
+    task = suite.load(data, Options(), model, seed)
+    network = network_of(suite, task, model, seed)
+    load_best(network, checkpoint_folder(suite, out, model, seed))
+    if task.train is None or not isinstance(network, NodeClassifier):
+        raise InputError(f"suite {suite.name} must train a node classifier.")
+    started = perf_counter()
+    estimator = GNNEvaluator(network, task.train.inputs, seed=seed, **options)  # type: ignore[arg-type]
+    estimator.fit(task.source.inputs, task.source.labels)
+    fit_seconds = perf_counter() - started
+    rows = []
+    for name in targets:
+        split = task.targets[name]()
+        started = perf_counter()
+        estimate = estimator.estimate(split.inputs)
+        seconds = perf_counter() - started
+        truth = float(np.mean(predict(network, split.inputs).argmax(axis=1) == split.labels))
+        rows.append(
+            ComparisonRow(
+                method=METHOD,
+                target=name,
+                seed=seed,
+                accuracy=estimate.accuracy,
+                truth=truth,
+                error=estimate.accuracy - truth,
+                interval=estimate.interval,
+                n_samples=estimate.n_samples,
+                seconds=seconds,
+                fit_seconds=fit_seconds,
+            )
+        )
+    return Comparison(tuple(rows), 0.9)
