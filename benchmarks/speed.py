@@ -26,6 +26,7 @@ import torch
 from numpy.typing import NDArray
 
 import leadline as ll
+from leadline.estimators import anchors
 from leadline.kernels import AnchorField, get_kernel
 from reference import PlainALSA, train
 
@@ -34,7 +35,6 @@ RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 FIGURE = ROOT / "docs" / "images" / "speed_growth.png"
 PAGE = ROOT / "docs" / "speed.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
-ANCHOR_PARTS = ("anchors_", "peaks_", "widths_")
 
 
 @dataclass(frozen=True)
@@ -134,20 +134,21 @@ def fit_rows(repeats: int) -> Iterable[Row]:
     correct = torch.from_numpy((logits.argmax(axis=1) == labels).astype(np.float32))
 
     def fit_plain(epochs: int) -> list[float]:
-        plain = PlainALSA(*(getattr(start, part) for part in ANCHOR_PARTS))
-        return train(
-            plain, tensor, correct, epochs=epochs, batch_size=batch_size, learning_rate=start.learning_rate
-        )  # fmt: skip
+        plain = PlainALSA(start.anchors_, start.peaks_, start.widths_)
+        rate = start.learning_rate
+        return train(plain, tensor, correct, epochs=epochs, batch_size=batch_size, learning_rate=rate)
 
-    few, many = 1, 6
+    kernel, right, some = get_kernel("numba"), correct.numpy() > 0, 3
+    field = AnchorField(start.anchors_, start.peaks_, start.widths_, power=2)
+    options = anchors.Training(frozenset(anchors.PARTS), 1e-300, some, start.learning_rate, batch_size)
     least = least_times(
         {
-            "few": lambda: fit(few, batch_size=batch_size), "many": lambda: fit(many, batch_size=batch_size),
-            "plain few": lambda: fit_plain(few), "plain many": lambda: fit_plain(many),
+            "leadline": lambda: anchors.train(kernel, logits, right, field, options, np.random.default_rng(0)),
+            "plain": lambda: fit_plain(some),
         },
         repeats,
-    )  # fmt: skip
-    ours, plain = ((least[f"{side}many"] - least[f"{side}few"]) / (many - few) for side in ("", "plain "))
+    )
+    ours, plain = least["leadline"] / some, least["plain"] / some
     yield Row(
         "an epoch of fit, n = 10,000, c = 10, k = 3,000, batches of 256: times faster than plain PyTorch",
         ours, plain, "s", plain / ours, 3.0, at_least=True,
@@ -155,9 +156,10 @@ def fit_rows(repeats: int) -> Iterable[Row]:
 
     epochs = len(ll.ALSA(n_anchors=k, epsilon=1e-300).fit(logits, labels).history_)
     loss = fit_plain(epochs)[-1]
-    enough = next((e for e in range(1, 4 * epochs) if fit(e).history_[-1]["loss"] <= loss), None)
-    if enough is None:
-        raise SystemExit(f"ALSA did not reach the loss {loss:.4f} of plain Adam within {4 * epochs} epochs.")
+    reached = [epoch["epoch"] for epoch in fit(2 * epochs).history_ if epoch["loss"] <= loss]
+    if not reached:
+        raise SystemExit(f"ALSA did not reach the loss {loss:.4f} of plain Adam within {2 * epochs} epochs.")
+    enough = int(reached[0])
     least = least_times({"leadline": lambda: fit(enough), "plain": lambda: fit_plain(epochs)}, repeats)
     yield Row(
         f"the same fit with defaults, to the loss of plain Adam after {epochs} epochs ({loss:.4f}, here after "
