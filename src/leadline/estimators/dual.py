@@ -25,15 +25,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.outputs import FloatArray
+
 Array = NDArray[np.float64]
 
 _FIRST_EPSILON = 0.3  # costs lie in [0, 1]: smooth enough for Newton's method to start from zero
-_LAST_EPSILON = 1e-7  # rows this near to a tie are fewer than one in a hundred thousand
+_LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be solved for
+UNDECIDED = 20 * _LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
 _NEGLIGIBLE = 40.0  # exp(-40) is below the rounding of a sum of shares
-_TOLERANCE = 1e-9  # of the label masses, in total variation
-_SMALL_GAP = 1e-6  # with _SMALL_SPLIT: no need to go on to the last epsilon
-_SMALL_SPLIT = 1e-5
+_TOLERANCE = 1e-9  # of the label masses, in sum
+_COARSE_TOLERANCE = 1e-5  # in single precision
 _MAX_PASSES = 200
+_COARSE_EPSILON = 1e-3  # above, single precision is good enough for a point on the way
+_SPARSE = 0.1  # share of non-zeros below which the product of shares is faster without the zeros
 _RADIUS = 4.0  # longest step in units of epsilon, beyond which the quadratic model says nothing
 _MAX_RADIUS = 20.0
 _SETTLED = 0.5  # a Newton step shorter than this, in units of epsilon, allows a smaller epsilon
@@ -79,11 +83,11 @@ class Assignment:
     """
 
     label: NDArray[np.intp]
-    reduced: Array
+    reduced: FloatArray
     split: NDArray[np.intp]
-    exponents: Array
-    shares: Array
-    log_mass: Array
+    exponents: FloatArray
+    shares: FloatArray
+    log_mass: FloatArray
 
     def dense_shares(self) -> Array:
         """Return the share of each row's mass that goes to each label, shape (n, c)."""
@@ -109,10 +113,15 @@ class Assignment:
         return tied
 
 
-def assign(probabilities: Array, state: Mapping[str, Array]) -> Assignment:
+def is_coarse(state: Mapping[str, Array]) -> bool:
+    """Say whether single precision will do in this pass."""
+    return bool(state["epsilon"] > _COARSE_EPSILON)
+
+
+def assign(probabilities: FloatArray, state: Mapping[str, Array]) -> Assignment:
     """Send rows, shape (n, c), to labels by the potentials and the epsilon of the state."""
     epsilon = float(state["epsilon"])
-    scores = probabilities + state["potentials"]
+    scores = probabilities + state["potentials"].astype(probabilities.dtype)
     label = scores.argmax(axis=1)
     reduced = scores[np.arange(len(scores)), label]
     near = scores > (reduced - _NEGLIGIBLE * epsilon)[:, None]
@@ -120,19 +129,22 @@ def assign(probabilities: Array, state: Mapping[str, Array]) -> Assignment:
     exponents = scores[split]
     exponents -= reduced[split, None]
     exponents /= epsilon
+    # Processors are slow with the denormal numbers that exp would give further below.
+    np.maximum(exponents, -2 * _NEGLIGIBLE, out=exponents)
     shares = np.exp(exponents)
+    shares *= near[split]
     mass = shares.sum(axis=1)
     shares /= mass[:, None]
     return Assignment(label, reduced, split, exponents, shares, np.log(mass))
 
 
-def block_sums(tiles: Iterable[Array], state: Mapping[str, Array]) -> dict[str, Array]:
+def block_sums(tiles: Iterable[FloatArray], state: Mapping[str, Array]) -> dict[str, Array]:
     """Return what a pass needs to know of some rows.
 
     Parameters
     ----------
     tiles
-        Probabilities of the labels with mass, shape (any, c) each: few enough rows together for their shares to be
+        FloatArray of the labels with mass, shape (any, c) each: few enough rows together for their shares to be
         held in memory.
     state
         From :func:`start` or :func:`advance`.
@@ -141,41 +153,47 @@ def block_sums(tiles: Iterable[Array], state: Mapping[str, Array]) -> dict[str, 
     -------
     dict
         Sums over rows: ``share`` (c,), ``drift`` (c,), ``curvature`` (c, c), and scalars ``kept`` (of p over the
-        plan), ``reduced``, ``smooth`` (the smoothed ``reduced``), ``undecided`` (mass not at the best label).
+        plan), ``reduced`` and ``smooth`` (the smoothed ``reduced``).
     """
     epsilon = float(state["epsilon"])
     c = len(state["potentials"])
     share, drift, softened = np.zeros(c), np.zeros(c), np.zeros(c)
-    kept = reduced = smooth = undecided = 0.0
-    parts: list[Array] = []
+    kept = reduced = log_mass = 0.0
+    parts: list[FloatArray] = []
     for tile in tiles:
         found = assign(tile, state)
         split, w = found.split, found.shares
         of_best = tile[np.arange(len(tile)), found.label]
         of_best[split] = np.einsum("ik,ik->i", w, tile[split])
-        kept += of_best.sum()
-        reduced += found.reduced.sum()
-        smooth += found.reduced.sum() + epsilon * found.log_mass.sum()
-        count = np.bincount(found.label, minlength=c) - np.bincount(found.label[split], minlength=c)
+        kept += of_best.sum(dtype=np.float64)
+        reduced += found.reduced.sum(dtype=np.float64)
+        log_mass += found.log_mass.sum(dtype=np.float64)
         of_split = w.sum(axis=0)
-        share += count + of_split
+        share += np.bincount(found.label, minlength=c) - np.bincount(found.label[split], minlength=c) + of_split
         softened += of_split
-        undecided += len(split) - w.max(axis=1, initial=0.0).sum()
         mean_exponent = np.einsum("ik,ik->i", w, found.exponents)
         drift += np.einsum("ik,ik->k", w, found.exponents) - mean_exponent @ w
         parts.append(w)
-    w = np.concatenate(parts)
-    # Rows with a single label have no curvature; leaving them out keeps what the few others have free of rounding.
-    curvature = np.diag(softened) - w.T @ w
+    # Rows with a single label have no curvature; leaving them out keeps the little that there is free of rounding.
+    curvature = np.diag(softened) - _product(np.concatenate(parts))
     return _as_state(
         share=share,
         drift=drift,
         curvature=curvature,
         kept=kept,
         reduced=reduced,
-        smooth=smooth,
-        undecided=undecided,
+        smooth=reduced + epsilon * log_mass,
     )
+
+
+def _product(shares: FloatArray) -> FloatArray:
+    """Return ``shares.T @ shares``."""
+    if np.count_nonzero(shares) > _SPARSE * shares.size:
+        return np.asarray(shares.T @ shares)
+    from scipy.sparse import csr_array
+
+    sparse = csr_array(shares)
+    return np.asarray((sparse.T @ sparse).toarray())
 
 
 def advance(
@@ -208,20 +226,21 @@ def advance(
     missing = label_share - sums["share"] / n
     violation = float(np.abs(missing).sum())
     value = float(label_share @ potentials - sums["smooth"] / n)
-    converged = violation <= _TOLERANCE
+    coarse = is_coarse(state)
+    # The shares of split rows are no more accurate than the potentials that they depend on.
+    noise = np.finfo(np.float64).eps / epsilon * float(sums["curvature"].trace()) / n
+    converged = violation <= (_COARSE_TOLERANCE if coarse else _TOLERANCE + noise)
     following = dict(state) | _as_state(passes=passes)
     if passes >= _MAX_PASSES - 1:
         return following | _as_state(final=1, overlap=-sums["curvature"])
-    if value < state["base_value"] - 1e-13 and not converged:
+    if value < state["base_value"] - (1e-7 if coarse else 1e-13) and not converged:
         shorter = state["base_step"] / 4
         return following | _as_state(
             potentials=potentials - state["base_step"] + shorter, base_step=shorter, radius=max(radius / 4, 0.1)
         )
-    newton = _DampedNewton(sums["curvature"] / n, np.maximum(sums["share"] / n, label_share))
+    newton = _DampedNewton(sums["curvature"] / n, np.maximum(sums["share"] / n, label_share), coarse)
     step = newton.step(epsilon * missing, radius * epsilon)
-    undecided = float(sums["undecided"] / n)
-    accurate = duality_gap(state, sums, n, label_share) <= _SMALL_GAP and undecided <= _SMALL_SPLIT
-    if converged and (epsilon <= _LAST_EPSILON or accurate):
+    if converged and epsilon <= _LAST_EPSILON:
         polish = newton.step(epsilon * missing, _SETTLED * epsilon)
         return following | _as_state(potentials=potentials + polish, final=1, overlap=-sums["curvature"])
     if epsilon > _LAST_EPSILON and (converged or np.abs(step).max() < _SETTLED * epsilon):
@@ -259,7 +278,8 @@ def duality_gap(state: Mapping[str, Array], sums: Mapping[str, Array], n: float,
 class _DampedNewton:
     """Solves with the curvature, damped until the step stays within a radius (Levenberg and Marquardt)."""
 
-    def __init__(self, curvature: Array, scale: Array) -> None:
+    def __init__(self, curvature: Array, scale: Array, coarse: bool) -> None:
+        self._least_damping = 1e-5 if coarse else 1e-10
         self._root = np.sqrt(scale)
         # The potentials are defined up to a constant; the rank-one term takes this direction out.
         self._matrix = curvature / np.outer(self._root, self._root) + np.outer(self._root, self._root)
@@ -268,7 +288,7 @@ class _DampedNewton:
         """Return the step, its middle at zero, no component longer than the radius."""
         from scipy.linalg import cho_factor, cho_solve
 
-        damping = 1e-10
+        damping = self._least_damping
         while True:
             damped = self._matrix.copy()
             damped.flat[:: len(damped) + 1] += damping

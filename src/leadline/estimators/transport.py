@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from functools import reduce as fold
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from leadline.errors import InputError
 from leadline.estimators import dual
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
+from leadline.kernels.threads import slices, team
 from leadline.outputs import FloatArray, IntArray, row_blocks
 
 Array = NDArray[np.float64]
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 _EXACT_ROWS = 20_000
 _EXACT_VALUES = 1_000_000
 _TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
+_PARALLEL_FROM = 1 << 18
 # Rows that agree to here are one row for the exact solver, so that ties are split evenly and in any order of rows.
 _DECIMALS = 12
 
@@ -33,11 +35,12 @@ _DECIMALS = 12
 class TransportEstimator(SoftmaxEstimator):
     """Base of the methods that transport softmax outputs onto labels distributed as in the source."""
 
+    #: Whether the estimate differs between plans of the same least cost.
+    _needs_one_plan: ClassVar[bool]
+
     label_share_: Array
 
-    def __init__(
-        self, *, solver: Literal["auto", "exact", "dual"] = "auto", temperature_scaling: bool = True
-    ) -> None:
+    def __init__(self, *, solver: Literal["auto", "exact", "dual"] = "auto", temperature_scaling: bool = True) -> None:
         super().__init__(temperature_scaling=temperature_scaling)
         self.solver = solver
 
@@ -48,7 +51,7 @@ class TransportEstimator(SoftmaxEstimator):
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
 
     @abstractmethod
-    def _values(self, log_probabilities: Array, shares: Array, tied: Array) -> Array:
+    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
         """Return the value of each row, shape (n,), given where its mass goes.
 
         Parameters
@@ -66,14 +69,14 @@ class TransportEstimator(SoftmaxEstimator):
         """The labels that the source has; no mass goes to any other, shape (k,)."""
         return np.flatnonzero(self.label_share_)
 
-    def _take(self, log_probabilities: Array) -> Array:
+    def _take(self, columns: FloatArray) -> FloatArray:
         """Return the columns of the labels that the source has."""
         labels = self._labels
-        return log_probabilities if len(labels) == self.n_classes_ else log_probabilities[:, labels]
+        return columns if len(labels) == self.n_classes_ else columns[:, labels]
 
-    def _probabilities(self, logits: FloatArray) -> Array:
+    def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        probabilities = np.array(logits, dtype=np.float64, order="C")
+        probabilities: FloatArray = np.array(logits, dtype=np.float32 if coarse else np.float64, order="C")
         probabilities -= probabilities.max(axis=1, keepdims=True)
         probabilities /= self.temperature_
         np.exp(probabilities, out=probabilities)
@@ -90,14 +93,29 @@ class TransportEstimator(SoftmaxEstimator):
         return fold(Reduced.__add__, (self._reduce_block(block, state) for block in row_blocks(logits)))
 
     def _reduce_block(self, logits: FloatArray, state: State) -> Reduced:
-        tiles = row_blocks(logits, _TILE_VALUES)
-        sums = dual.block_sums((self._probabilities(tile) for tile in tiles), state)
+        sums = self._dual_sums(logits, state)
         if not state["final"]:
             return Reduced(Reduced.from_values(logits, np.zeros(len(logits)), **sums).sums)
         values = [
-            self._values(self._take(self._log_softmax(tile)), *self._dual_shares(tile, state)) for tile in tiles
+            self._values(self._take(self._log_softmax(tile)), *self._dual_shares(tile, state))
+            for tile in row_blocks(logits, _TILE_VALUES)
         ]
         return Reduced.from_values(logits, np.concatenate(values), **sums)
+
+    def _dual_sums(self, logits: FloatArray, state: State) -> dict[str, Array]:
+        """Return the sums of the dual, worked out on all cores if there is enough to do."""
+        coarse = dual.is_coarse(state)
+        with team(worth_it=logits.size >= _PARALLEL_FROM) as workers:
+            cuts = slices(len(logits), workers.step(len(logits), len(logits)))
+            found: dict[int, dict[str, Array]] = {}
+
+            def work(cut: slice) -> None:
+                tiles = row_blocks(logits[cut], _TILE_VALUES)
+                probabilities = (self._probabilities(tile, coarse=coarse) for tile in tiles)
+                found[cut.start] = dual.block_sums(probabilities, state)
+
+            workers.run(work, cuts)
+        return {name: sum((found[cut.start][name] for cut in cuts[1:]), amount) for name, amount in found[0].items()}
 
     def _dual_shares(self, logits: FloatArray, state: State) -> tuple[Array, Array]:
         """Return the shares (n, k) of each row's mass and the number (n,) of rows tied with it, in the last pass."""
@@ -117,13 +135,20 @@ class TransportEstimator(SoftmaxEstimator):
             return None
         rounded = np.round(self._probabilities(logits), _DECIMALS)
         rows, place, count = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
+        costs = 1.0 - rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it warns of is in the log
             plan, log = _network_simplex()(
-                count / n, self.label_share_[self._labels], 1.0 - rows, numItermax=100_000_000, log=True
+                count / n, self.label_share_[self._labels], costs, numItermax=100_000_000, log=True
             )
         if log["warning"]:
             return None
+        if self._needs_one_plan:
+            # More pairs without slack than a tree has edges: there is a cycle to move mass around at no cost. What
+            # counts as slack is what the dual can tell apart, so that both agree on which plans are unique.
+            slack = costs - log["u"][:, None] - log["v"]
+            if np.count_nonzero(slack < dual.UNDECIDED) > sum(costs.shape) - 1:
+                return None
         place = place.reshape(-1)
         return (plan / plan.sum(axis=1, keepdims=True))[place], count[place].astype(np.float64)
 
@@ -184,8 +209,9 @@ class ConfidenceTransport(TransportEstimator):
     """
 
     method = "cot"
+    _needs_one_plan = False
 
-    def _values(self, log_probabilities: Array, shares: Array, tied: Array) -> Array:
+    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
         return np.asarray(np.einsum("ik,ik->i", shares, np.exp(log_probabilities)))
 
@@ -199,7 +225,8 @@ class ThresholdedTransport(TransportEstimator):
     Parameters
     ----------
     solver
-        As for :class:`ConfidenceTransport`; used for source and target.
+        As for :class:`ConfidenceTransport`, for source and target. The exact solver leaves it to the dual where it
+        finds that the optimal plan is not unique.
     temperature_scaling
         Calibrate on the source first.
 
@@ -207,13 +234,15 @@ class ThresholdedTransport(TransportEstimator):
     -----
     A row costs ``n sum_k P_ik (1 - p_ik)`` with P the optimal plan, and the estimate is the share of rows that cost
     ``threshold_`` or less. Almost every row goes to one label; without ties, fewer rows than there are classes are
-    split. Where equal rows go to different labels, no plan says which row goes where: as many of them as the plan says
-    count with the cost of each label, and each row's ``correctness`` is the share of them that counts as right. Costs
+    split. Where ties leave several plans of least cost, the one of largest entropy is taken, which does not depend on
+    the order of rows and classes. Where equal rows go to different labels, as many of them as the plan says count with
+    the cost of each label, and the ``correctness`` of each is the share of them that counts as right. Costs
     are taken from log-probabilities, so that those of saturated outputs still differ. On the source itself the
     estimate is the source accuracy, but for rows that cost as much as the threshold.
     """
 
     method = "cott"
+    _needs_one_plan = True
 
     threshold_: float
 
@@ -240,7 +269,7 @@ class ThresholdedTransport(TransportEstimator):
             state = self.advance(state, total) or state
         return state
 
-    def _values(self, log_probabilities: Array, shares: Array, tied: Array) -> Array:
+    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
         costs, masses = _pieces(log_probabilities, shares, tied)
         return np.asarray((masses * (costs <= self.threshold_)).sum(axis=1))
 
@@ -248,14 +277,15 @@ class ThresholdedTransport(TransportEstimator):
         return super()._diagnostics(state, total) | {"threshold": self.threshold_}
 
 
-def _pieces(log_probabilities: Array, shares: Array, tied: Array) -> tuple[Array, Array]:
+def _pieces(log_probabilities: FloatArray, shares: Array, tied: Array) -> tuple[Array, Array]:
     """Return cost and mass of the pieces that a row's mass is moved in, shapes (n, k + 1).
 
     Of m tied rows, as many as fit go to one label each; what is left over makes rows that are split, with the mean
     cost of their parts (the last column). A row without ties is one such piece, with the cost of the row.
     """
     costs = -np.expm1(log_probabilities)  # 1 - p, with all digits of costs near zero
-    whole = np.floor(shares * tied[:, None] * (1 + 1e-6) + 1e-6) / tied[:, None]
+    # A thousandth of a row is not worth splitting it for: so much may remain of labels that are barely out of reach.
+    whole = np.floor(shares * tied[:, None] * (1 + 1e-6) + 1e-3) / tied[:, None]
     rest = np.maximum(shares - whole, 0.0)
     mass = np.maximum(1.0 - whole.sum(axis=1), 0.0)
     mass[mass * tied < 0.5] = 0.0
