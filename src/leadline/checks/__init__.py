@@ -11,7 +11,8 @@ With pytest, one test per check::
 
 An estimator need not be a subclass of :class:`leadline.Estimator`; ``get_params``, ``fit`` and ``estimate`` are enough.
 ``save``, ``estimate_blocks`` and ``set_params`` are checked where they exist. One with a parameter ``seed`` counts as
-random: where the order of rows or classes changes what is drawn, its estimates may differ by ``RANDOM``.
+random: where the order of rows or classes changes what is drawn, the mean of a few seeds is compared, and may differ by
+``RANDOM`` or three standard errors, whichever is more.
 """
 
 from __future__ import annotations
