@@ -64,9 +64,7 @@ def single_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.fl
     return influences
 
 
-def check_influence(
-    kernel: Kernel, logits: Array, field: AnchorField[Array], tolerance: float = 1e-5
-) -> None:
+def check_influence(kernel: Kernel, logits: Array, field: AnchorField[Array], tolerance: float = 1e-5) -> None:
     singles = single_influences(logits, field)
     scale = np.abs(field.peaks).sum() + 1e-30
     total = kernel.influence(logits, placed(kernel, field))
@@ -75,9 +73,7 @@ def check_influence(
     np.testing.assert_allclose(total, singles.sum(axis=1), rtol=0, atol=tolerance * scale)
     strongest = kernel.strongest(logits, placed(kernel, field))
     largest = np.abs(field.peaks).max()
-    np.testing.assert_allclose(
-        strongest, np.abs(singles).max(axis=1), rtol=0, atol=3 * tolerance * largest + 1e-20
-    )
+    np.testing.assert_allclose(strongest, np.abs(singles).max(axis=1), rtol=0, atol=3 * tolerance * largest + 1e-20)
 
 
 @POWERS
@@ -123,13 +119,9 @@ def test_zero_rows_and_zero_anchors_are_at_distance_one(kernel: Kernel, power: i
 @POWERS
 def test_a_duplicated_anchor_counts_twice(kernel: Kernel, power: int) -> None:
     logits, field = make_logits(30, 4), make_field(9, 4, power)
-    twice = AnchorField(
-        np.tile(field.anchors, (2, 1)), np.tile(field.peaks, 2), np.tile(field.widths, 2), power
-    )
+    twice = AnchorField(np.tile(field.anchors, (2, 1)), np.tile(field.peaks, 2), np.tile(field.widths, 2), power)
     once = kernel.influence(logits, placed(kernel, field))
-    np.testing.assert_allclose(
-        kernel.influence(logits, placed(kernel, twice)), 2 * once, rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(kernel.influence(logits, placed(kernel, twice)), 2 * once, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
         kernel.strongest(logits, placed(kernel, twice)),
         kernel.strongest(logits, placed(kernel, field)),
@@ -194,9 +186,7 @@ def test_order_of_rows_anchors_and_classes(kernel: Kernel, power: int) -> None:
     logits, field = make_logits(200, 7), make_field(333, 7, power)
     rows, anchors, classes = rng.permutation(200), rng.permutation(333), rng.permutation(7)
     total = kernel.influence(logits, placed(kernel, field))
-    shuffled = AnchorField(
-        field.anchors[anchors][:, classes], field.peaks[anchors], field.widths[anchors], field.power
-    )
+    shuffled = AnchorField(field.anchors[anchors][:, classes], field.peaks[anchors], field.widths[anchors], field.power)
     again = kernel.influence(logits[rows][:, classes], placed(kernel, shuffled))
     np.testing.assert_allclose(again, total[rows], rtol=0, atol=1e-4)
 
@@ -219,9 +209,7 @@ def batch_gradients(
     result: Gradients[Any] = kernel.gradients(
         kernel.asarray(unit_rows(logits)), kernel.asarray(correct), placed(kernel, field)
     )
-    return result.loss, {
-        name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")
-    }
+    return result.loss, {name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")}
 
 
 def autograd(logits: Array, correct: Array, field: AnchorField[Array]) -> tuple[float, dict[str, Array]]:
@@ -231,9 +219,7 @@ def autograd(logits: Array, correct: Array, field: AnchorField[Array]) -> tuple[
     loss = model.loss(torch.tensor(logits, dtype=torch.float64), torch.tensor(correct, dtype=torch.float64))
     loss.backward()  # type: ignore[no-untyped-call]
     return float(loss.detach()), {
-        name: parameter.grad.numpy()
-        for name, parameter in model.named_parameters()
-        if parameter.grad is not None
+        name: parameter.grad.numpy() for name, parameter in model.named_parameters() if parameter.grad is not None
     }
 
 

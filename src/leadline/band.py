@@ -79,7 +79,6 @@ def _two_sided_quantile(confidence: float) -> float:
     real = isinstance(confidence, (int, float, np.integer, np.floating)) and not isinstance(confidence, bool)
     if not real or not 0.0 < confidence < 1.0:
         raise InputError(
-            f"confidence must be between 0 and 1, such as 0.999; got {confidence!r}. "
-            "Give a fraction, not a percentage."
+            f"confidence must be between 0 and 1, such as 0.999; got {confidence!r}. Give a fraction, not a percentage."
         )
     return NormalDist().inv_cdf(0.5 + float(confidence) / 2.0)
