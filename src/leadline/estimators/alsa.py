@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leadline.errors import InputError
 from leadline.estimators.anchors import (
+    DEFAULTS,
     PARTS,
     UNIFIED_PEAK,
     Training,
@@ -22,12 +23,6 @@ from leadline.estimators.anchors import (
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.kernels import AnchorField, get_kernel
 from leadline.outputs import FloatArray, IntArray, as_logits
-
-# Where alpha starts when it is not given, and by how much rectification may then change the estimate on the source
-# itself: alpha rises until it changes no more. A fixed alpha that suits confident models takes the honest doubt of
-# less accurate ones for ignorance (docs/alsa-defaults.md).
-_START_ALPHA = {"gaussian": 0.98, "exponential": 0.9}
-_SOURCE_TOLERANCE = 0.015
 
 
 def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:
@@ -96,7 +91,7 @@ class ALSA(Estimator):
         Number of anchors k; None chooses it from the numbers of samples and classes.
     alpha
         Share of an anchor's area of influence that counts as within reach. None takes 0.98 (Gaussian) or 0.9
-        (exponential), raised until rectification changes the estimate on the source itself by 1.5 points at most.
+        (exponential), raised until rectification changes the estimate on the source itself by 2 points at most.
     rectify
         Which samples count 1/c: those whose "total" influence is below the threshold (the paper's equation), those
         on which no "single" anchor has more (its appendix), or None of them.
@@ -224,7 +219,7 @@ class ALSA(Estimator):
         )  # fmt: skip
         options = Training(
             learn=frozenset(self.learn), epsilon=self.epsilon,
-            max_epochs=self.max_epochs or default_epochs(n, self.batch_size),
+            max_epochs=self.max_epochs or default_epochs(n, self.batch_size, self._power),
             learning_rate=self.learning_rate, batch_size=self.batch_size,
         )  # fmt: skip
         field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
@@ -234,13 +229,13 @@ class ALSA(Estimator):
 
     def _harmless_alpha(self, logits: FloatArray) -> float:
         """Return the alpha that :func:`harmless_threshold` gives on source rows that are no anchors."""
-        start = _START_ALPHA[self.influence_kind]
+        start = DEFAULTS[self._power].alpha
         if self.rectify is None:
             return start
         total = get_kernel(self.backend, self.device).influence(logits, self._field)
         felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
         highest = rectification_threshold(start, self.influence_kind)
-        threshold = harmless_threshold(total, felt, self.n_classes_, highest, _SOURCE_TOLERANCE)
+        threshold = harmless_threshold(total, felt, self.n_classes_, highest, DEFAULTS[self._power].tolerance)
         return _alpha_of_threshold(threshold, self.influence_kind) if threshold < highest else start
 
     @property

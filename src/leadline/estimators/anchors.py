@@ -21,18 +21,40 @@ from leadline.outputs import FloatArray
 
 PARTS = ("anchors", "peaks", "widths")
 
-# Initial width: the average anchor-sample pair decays to this share of 1/c. With c equally frequent classes an anchor
-# then feels this share of its own class and next to nothing of the others, however far cosine distances concentrate.
-# The exponential influence has the longer tail and needs the shorter reach.
-DEFAULT_REACH = {2: 0.22, 1: 0.06}
+
+@dataclass(frozen=True)
+class Defaults:
+    """What suits one kind of influence.
+
+    Attributes
+    ----------
+    reach
+        Initial width: the average pair of anchor and sample decays to this share of 1/c. With c equally frequent
+        classes an anchor then feels this share of its own class and next to nothing of the others, however far cosine
+        distances concentrate. The exponential influence has the longer tail and needs the shorter reach.
+    steps
+        Steps of Adam. More lower the loss on the source and raise the error on targets.
+    alpha
+        Where alpha starts.
+    tolerance
+        How much rectification may change the estimate on the source itself: alpha rises until it changes no more. A
+        fixed alpha that suits confident models takes the honest doubt of less accurate ones for ignorance.
+    """
+
+    reach: float
+    steps: int
+    alpha: float
+    tolerance: float
+
+
+DEFAULTS = {2: Defaults(reach=0.22, steps=200, alpha=0.98, tolerance=0.02),
+            1: Defaults(reach=0.08, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _FEWEST = 50  # rows that are no anchors, to judge by
 _SAMPLE = 2048  # source rows that suffice to set the initial widths and peaks
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
 _LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
 
-# Adam steps that training takes at the least. More lower the loss on the source and raise the error on the targets.
-_STEPS = 200
 _MIN_EPOCHS = 3
 _MEAN_DECAY, _SQUARE_DECAY, _FLOOR = 0.9, 0.999, 1e-8  # of Adam, as published
 
@@ -53,10 +75,10 @@ def default_anchor_count(n_samples: int, n_classes: int) -> int:
     return max(1, min(n_samples // 2, 300 + 10 * n_classes))
 
 
-def default_epochs(n_samples: int, batch_size: int) -> int:
+def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
     """Return how many epochs make the default number of steps."""
     steps_per_epoch = -(-n_samples // batch_size)
-    return max(_MIN_EPOCHS, -(-_STEPS // steps_per_epoch))
+    return max(_MIN_EPOCHS, -(-DEFAULTS[power].steps // steps_per_epoch))
 
 
 def place(
@@ -116,7 +138,7 @@ def place(
     signs = np.where(right, 1.0, -1.0)
 
     distances = np.maximum(1.0 - positions @ neighbours.T, 0.0) ** power
-    share = (reach or DEFAULT_REACH[power]) / c
+    share = (reach or DEFAULTS[power].reach) / c
     log_rate = _solve(lambda rate: float(np.exp(-np.exp(rate) * distances).mean()), share, (-5.0, 14.0))
     widths = np.exp(log_rate / 2) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
 
