@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from leadline.errors import InputError
-from leadline.report.style import axes_or_new, legend_beside, looks, save, styled, tidy
+from leadline.report.style import axes_or_new, legend_beside, looks, save, short, styled, tidy
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -113,7 +113,7 @@ def error_curves(
     styles = looks(curves)
     for name, points in curves.items():
         x, y = zip(*sorted(points), strict=True)
-        drawn.plot(x, [100 * error for error in y], label=name, **styles[name])
+        drawn.plot(x, [100 * error for error in y], label=short(name, 40), **styles[name])
     if logarithmic:
         drawn.set_xscale("log")
     drawn.set(xlabel=label, ylabel=_ERROR_LABEL, ylim=(0, None))
@@ -149,7 +149,7 @@ def error_bars(groups: Mapping[str, Mapping[str, float]], ax: Axes | None = None
             offsets,
             heights,
             width,
-            label=variant,
+            label=short(variant),
             color=styles[variant]["color"],
             hatch=hatches[number % len(hatches)],
             edgecolor="white",
@@ -158,7 +158,12 @@ def error_bars(groups: Mapping[str, Mapping[str, float]], ax: Axes | None = None
         if n_bars <= _MOST_BARS_WITH_NUMBERS:
             drawn.bar_label(bars, fmt="%.1f", fontsize=7, padding=2)
     turned = max(map(len, groups)) * len(groups) > 45
-    drawn.set_xticks(range(len(groups)), list(groups), rotation=20 if turned else 0, ha="right" if turned else "center")
+    drawn.set_xticks(
+        range(len(groups)),
+        [short(name) for name in groups],
+        rotation=20 if turned else 0,
+        ha="right" if turned else "center",
+    )
     drawn.tick_params(axis="x", length=0)
     drawn.set_ylabel(_ERROR_LABEL)
     tidy(drawn)
@@ -181,7 +186,7 @@ def error_against_time(points: Mapping[str, tuple[float, float]], ax: Axes | Non
     drawn = axes_or_new(ax, size=(5.6, 3.6))
     styles = looks(points)
     for method, (seconds, error) in points.items():
-        drawn.plot(1000 * seconds, 100 * error, linestyle="none", markersize=7, label=method, **styles[method])
+        drawn.plot(1000 * seconds, 100 * error, linestyle="none", markersize=7, label=short(method), **styles[method])
     drawn.set_xscale("log")
     drawn.set(xlabel="time of an estimate (ms)", ylabel=_ERROR_LABEL, ylim=(0, None))
     tidy(drawn)

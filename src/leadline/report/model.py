@@ -16,7 +16,7 @@ from leadline.calibration import fit_temperature, log_softmax
 from leadline.errors import InputError
 from leadline.outputs import FloatArray, as_labels, as_logits
 from leadline.report.plane import checked_pair
-from leadline.report.style import COLOURS, SIGNED, axes_or_new, styled, tidy
+from leadline.report.style import COLOURS, SIGNED, axes_or_new, short, styled, tidy
 
 if TYPE_CHECKING:
     from leadline.estimators import ALSA
@@ -80,7 +80,7 @@ def anchors(
         for key in dict.fromkeys(keys)
     ]  # fmt: skip
     drawn.legend(handles=handles, title="reach", framealpha=0.85, edgecolor="none", loc="best")
-    named = [names[i] if names else i for i in (first, second)]
+    named = [short(names[i] if names else i) for i in (first, second)]
     drawn.set(xlabel=f"anchor's entry for class {named[0]}", ylabel=f"anchor's entry for class {named[1]}")
     drawn.set_title(f"{len(peaks)} learnt anchors")
     tidy(drawn)
@@ -128,7 +128,7 @@ def fit_history(estimator: ALSA, ax: Axes | None = None) -> Axes:
     )
     low, high = (f(*accuracy, 100 * estimator.source_accuracy_) for f in (min, max))
     room = max(0.25 * (high - low), 0.5)
-    drawn.set(xlabel="epoch", ylabel="accuracy on the source (%)", ylim=(low - room, min(high + 2 * room, 101.0)))
+    drawn.set(xlabel="epoch", ylabel="accuracy on the source (%)", ylim=(low - room, high + 2.5 * room))
     losses = drawn.twinx()
     (loss,) = losses.plot(
         epochs,
@@ -140,6 +140,8 @@ def fit_history(estimator: ALSA, ax: Axes | None = None) -> Axes:
         label="loss",
     )
     losses.set_ylabel("loss (binary cross-entropy)")
+    bottom, top = losses.get_ylim()
+    losses.set_ylim(bottom, top + 0.35 * (top - bottom))  # room for the legend
     losses.spines["top"].set_visible(False)
     drawn.spines["top"].set_visible(False)
     drawn.set_title(f"{estimator.method.upper()}: {len(epochs)} epochs, {estimator.stop_reason_.replace('_', ' ')}")
@@ -184,7 +186,7 @@ def reliability(logits: Any, labels: Any, ax: Axes | None = None) -> Axes:
         )  # fmt: skip
     low = 100.0 * np.floor(10.0 / logits.shape[1]) / 10.0
     drawn.set(xlabel="confidence (%)", ylabel="accuracy (%)", xlim=(low, 100), ylim=(0, 100))
-    drawn.legend(frameon=False, loc="upper left")
+    drawn.legend(frameon=False, loc="best")
     tidy(drawn)
     return drawn
 
@@ -239,7 +241,7 @@ def band(logits: Any | Mapping[str, Any], ax: Axes | None = None, *, confidence:
         drawn.hist(
             np.clip(values, low, high), edges, weights=np.full(len(values), 100 / len(values)), histtype="step",
             linewidth=1.5, color=COLOURS[position % len(COLOURS)], linestyle=("-", "--", ":", "-.")[position % 4],
-            label=f"{name + ': ' if name else ''}band {widths[name]:.3g} wide",
+            label=f"{short(name) + ': ' if name else ''}band {widths[name]:.3g} wide",
         )  # fmt: skip
     drawn.set(xlabel="position along (1, …, 1), in units of the logits", ylabel="share of the samples (%)")
     across = 2 * NormalDist().inv_cdf(0.5 + confidence / 2) * _deviation_across(first)

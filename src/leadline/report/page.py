@@ -18,6 +18,7 @@ from leadline.report.sections import Section, headline, outline, title_of
 
 #: A page that is larger does not pass through every mail server.
 MOST_BYTES = 1_900_000
+_LONG = 30  # rows that are shown only when asked for
 _WIDE = 3  # columns that do not fit a phone side by side
 
 
@@ -103,10 +104,13 @@ def _section(section: Section, images: dict[int, str]) -> str:
 
 def _table(table: Table) -> str:
     """Return a table as HTML; a wide one becomes a list of cards on a phone."""
-    heading = f"<h3>{escape(printable(table.title))}</h3>" if table.title else ""
+    title = escape(printable(table.title))
     kind = "wide" if len(table.header) >= _WIDE else ""
     rows = [[_cell(cell) for cell in row] for row in table.rows]
-    return f'{heading}<div class="table">{html_table(table.header, rows, left=table.left, kind=kind)}</div>'
+    body = f'<div class="table">{html_table(table.header, rows, left=table.left, kind=kind)}</div>'
+    if title and len(rows) > _LONG:
+        return f"<details><summary>{title} ({len(rows)} rows)</summary>{body}</details>"
+    return (f"<h3>{title}</h3>" if title else "") + body
 
 
 def _cell(cell: Cell | str) -> str:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from leadline.calibration import log_softmax
 from leadline.errors import InputError
 from leadline.outputs import FloatArray, IntArray
-
-_LONGEST_NAME = 24  # longer names of classes would push the axis off the page
+from leadline.report.style import short
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ def find_plane(
     if pair is None and n_classes == 3:
         return _best_fit(logits)
     first, second = most_confused(logits, labels) if pair is None else checked_pair(pair, n_classes)
-    axes = [f"logit of class {_short(names[i] if names else str(i))}" for i in (first, second)]
+    axes = [f"logit of class {short(names[i] if names else str(i))}" for i in (first, second)]
     readers = np.zeros((2, n_classes))
     readers[0, first] = readers[1, second] = 1.0
     shown = np.asarray(logits[np.isin(logits.argmax(axis=1), (first, second))], dtype=np.float64)
@@ -140,8 +139,3 @@ def checked_pair(pair: Sequence[int], n_classes: int) -> tuple[int, int]:
     if len(pair) != 2 or pair[0] == pair[1] or not all(0 <= i < n_classes for i in pair):
         raise InputError(f"pair must be two different classes from 0 to {n_classes - 1}; got {tuple(pair)!r}.")
     return int(pair[0]), int(pair[1])
-
-
-def _short(name: str) -> str:
-    """Return a name that fits beside an axis."""
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

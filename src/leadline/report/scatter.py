@@ -11,7 +11,7 @@ from leadline.compare import ComparisonRow
 from leadline.errors import InputError
 from leadline.report.style import axes_or_new, legend_beside, looks, save, styled, tidy
 
-FIGURE_SIZE = (6.0, 4.2)
+FIGURE_SIZE = (5.2, 3.6)
 
 
 @styled

@@ -168,7 +168,7 @@ def _class_table(target: TargetReport, all_classes: bool) -> Table:
         lines = sorted(predicted, key=lambda line: line.accuracy or 0.0)[:_FEW_CLASSES]
         title += f": the lowest {len(lines)} of {len(target.classes)}"
     labelled = target.truth is not None
-    header = ["predicted class", "estimated accuracy", "samples", "share", "share in source", "accuracy in source"]
+    header = ["predicted class", "estimated accuracy", "samples", "share", "share on source", "accuracy on source"]
     rows: list[list[Cell | str]] = []
     for line in lines:
         cells: list[Cell | str] = [line.name, Cell(percent(line.accuracy) or "never predicted", bar=line.accuracy)]

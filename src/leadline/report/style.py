@@ -14,6 +14,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from leadline.errors import InputError
+from leadline.render import printable
 
 #: The kinds of file that a figure can become, by their suffix.
 KINDS = ("svg", "png", "pdf")
@@ -112,6 +113,18 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     if others:  # variants and suites have no place of their own
         return {name: look(position) for position, name in enumerate(distinct)}
     return {name: look(known[name]) for name in distinct}
+
+
+def short(name: object, most: int = 24) -> str:
+    """Return a name that fits beside an axis and that is no formula.
+
+    Examples
+    --------
+    >>> short("$5"), short("incomprehensibilities", 10)
+    ('\\\\$5', 'incompreh…')
+    """
+    text = printable(name)
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
 
 def tidy(ax: Any) -> None:
