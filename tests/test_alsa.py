@@ -13,7 +13,7 @@ from scipy.special import erf, expit
 
 from leadline import ALSA, InputError, make
 from leadline.estimators.alsa import rectification_threshold
-from leadline.estimators.anchors import PARTS, default_anchor_count, default_epochs
+from leadline.estimators.anchors import PARTS, default_anchor_count
 from leadline.outputs import Outputs
 
 MakeOutputs = Callable[..., Outputs]
@@ -227,14 +227,12 @@ def test_a_given_alpha_is_used(source: Outputs) -> None:
     assert (model.alpha_, model.threshold_) == (0.5, rectification_threshold(0.5, "gaussian"))
 
 
-def test_default_sizes() -> None:
+def test_default_sizes(make_outputs: MakeOutputs) -> None:
     for n, c in ((1, 2), (2, 2), (300, 2), (3000, 77), (50_000, 1000)):
         assert 1 <= default_anchor_count(n, c) <= n
     assert default_anchor_count(3000, 77) > default_anchor_count(3000, 10)
-    for n in (1, 300, 5000, 50_000):
-        epochs = default_epochs(n, 256)
-        assert epochs >= 3
-        assert epochs * -(-n // 256) >= 200
+    epochs = [len(fitted(make_outputs(n=n), max_epochs=None, epsilon=1e-12).history_) for n in (100, 5000)]
+    assert epochs[0] >= epochs[1] >= 3
 
 
 @pytest.mark.parametrize("influence", INFLUENCES)
@@ -242,14 +240,14 @@ def test_default_sizes() -> None:
 def test_defaults_do_not_start_saturated_or_blind(
     influence: Any, n: int, c: int, signal: float, make_outputs: MakeOutputs
 ) -> None:
-    """Before training: a loss below that of a coin, hardly a probability of 0 or 1, no anchor that reaches all."""
+    """Before training: a loss below that of a coin, few probabilities of 0 or 1, no anchor that reaches all."""
     source = make_outputs(n=n, c=c, signal=signal)
     model = ALSA(influence=influence, n_anchors=default_anchor_count(n, c), learn=())
     model.fit(source.logits, source.labels)
     values = expit(model.influence(source.logits))
     assert 0.3 < source.accuracy < 0.95  # type: ignore[operator]
     assert model.history_[0]["loss"] < np.log(2)
-    assert np.mean((values < 1e-4) | (values > 1 - 1e-4)) < 0.01
+    assert np.mean((values < 1e-4) | (values > 1 - 1e-4)) < 0.1
     assert values.mean() == pytest.approx(source.accuracy, abs=0.1)
     assert values.std() > 0.01
     each = plain_influences(model, source.logits) / model.peaks_
