@@ -17,6 +17,7 @@ from leadline.version import __version__
 if TYPE_CHECKING:
     from leadline.band import band_width, band_width_bound
     from leadline.compare import Comparison
+    from leadline.engines.accumulator import Accumulator
     from leadline.errors import InputError
     from leadline.estimate import Estimate
     from leadline.estimators import (
@@ -39,6 +40,7 @@ _ESTIMATORS = "leadline.estimators"
 _HOME = {
     "ALSA": _ESTIMATORS,
     "METHODS": _ESTIMATORS,
+    "Accumulator": "leadline.engines.accumulator",
     "AverageConfidence": _ESTIMATORS,
     "AverageThresholdedConfidence": _ESTIMATORS,
     "Comparison": "leadline.compare",
@@ -61,6 +63,7 @@ _HOME = {
 __all__ = [
     "ALSA",
     "METHODS",
+    "Accumulator",
     "AverageConfidence",
     "AverageThresholdedConfidence",
     "Comparison",

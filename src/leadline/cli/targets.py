@@ -94,7 +94,7 @@ def rows_of(
         if target.engine == "arrow":
             return _streamed(estimator, target, request, advance)
         if target.engine == "spark":
-            from leadline.engines.spark import estimate_place
+            from leadline.engines.sparkfiles import estimate_place
 
             found, left_out = estimate_place(
                 estimator, target.place, master=request.master, by=request.by, where=request.where,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from leadline.arrays import column_values, label_column, logit_columns, one_line, table_matrix
+from leadline.arrays import column_values, label_column, logit_columns, one_line
 from leadline.engines import where as conditions
-from leadline.engines.groups import ALL, Block, GroupEstimate, GroupSums, Partial, Passes, check_rows
+from leadline.engines.blocks import good_logits
+from leadline.engines.groups import ALL, Block, GroupEstimate, GroupSums, Partial, Passes
 from leadline.engines.keys import Groups, Key, ordered, resolve
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
+from leadline.kernels.threads import core_count
 from leadline.outputs import FloatArray, as_labels
 from leadline.tables import CLASSES_KEY, parse_classes, require_logits
 
@@ -257,30 +258,20 @@ class _Stream:
     def _clean(
         self, file: LakeFile, table: Any, logits: list[str], rows: Any
     ) -> tuple[tuple[Any, FloatArray] | None, int]:
-        """Return a table and its logits without bad rows, and how many they were; a bad row stops, unless skipped."""
-        good = _known(table, logits)
+        """Return a table and its logits without bad rows, and how many these were; a bad row stops, unless skipped."""
+        matrix, good = good_logits(table, logits, self.n_classes)
         left = 0
         if good is not None:
             if not self.skip_bad:
-                self._refuse(file, rows, good, "are missing")
-            table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
-            if not table.num_rows:
-                return None, left
-        matrix = _as_float(table_matrix(table, logits))
-        finite = check_rows(matrix, self.n_classes)
-        if finite is not None:
-            if not self.skip_bad:
-                self._refuse(file, rows, finite, "are not finite (NaN or infinity)")
-            left += int(np.count_nonzero(~finite))
-            table, matrix = table.filter(finite), matrix[finite]
+                row = int(rows[int(np.argmin(good))])
+                raise BadFileError(
+                    f"{file.name}: logits must be known and finite (not null, NaN or infinity); row {row} breaks this."
+                )
+            table, left = table.filter(good), int(np.count_nonzero(~good))
         if not len(matrix):
             return None, left
         self.low, self.high = min(self.low, float(matrix.min())), max(self.high, float(matrix.max()))
         return (table, matrix), left
-
-    def _refuse(self, file: LakeFile, rows: Any, good: Any, what: str) -> None:
-        row = int(rows[int(np.argmin(good))])
-        raise BadFileError(f"{file.name}: logits must be known and finite; those of row {row} {what}.")
 
     def _block(self, found: tuple[Any, FloatArray], keys: list[Key], label: str | None, classes: Any) -> Block:
         table, matrix = found
@@ -323,35 +314,6 @@ class _Positions:
         return np.concatenate(parts) if parts else np.arange(0)
 
 
-def _known(table: Any, logits: list[str]) -> Any:
-    """Return which rows have no missing logits, or None if all do; found without looking where Arrow counts none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [table.column(name) for name in logits]
-    is_list = logits == ["logits"] and pa.types.is_nested(columns[0].type)
-    if not any(column.null_count for column in columns) and not (
-        is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
-    ):
-        return None
-    good = np.ones(table.num_rows, dtype=bool)
-    for column in columns:
-        good &= column.is_valid().to_numpy()
-    if is_list:
-        column = columns[0].combine_chunks()
-        parents = pc.list_parent_indices(column).to_numpy()
-        missing = column.flatten().is_null().to_numpy(zero_copy_only=False)
-        good[parents[missing]] = False
-    return good
-
-
-def _as_float(matrix: Any) -> FloatArray:
-    """Return numbers of any kind as float32 or float64."""
-    if matrix.dtype in (np.float32, np.float64):
-        return np.asarray(matrix)
-    return np.asarray(matrix, dtype=np.float32 if matrix.dtype == np.float16 else np.float64)
-
-
 def _with_partition_fields(schema: Any, file: LakeFile) -> Any:
     """Return the schema of a file with the columns that its folders state."""
     import pyarrow as pa
@@ -366,7 +328,7 @@ def _in_order(
     work: Callable[[Block], Partial], items: Iterable[tuple[LakeFile, Block | None]]
 ) -> Iterator[tuple[LakeFile, Partial | None]]:
     """Do work on all cores while the next items are read; yield results in the order of the items."""
-    cores = os.cpu_count() or 1
+    cores = core_count()
     pending: deque[tuple[LakeFile, Future[Partial] | None]] = deque()
     with ThreadPoolExecutor(cores, thread_name_prefix="leadline-stream") as pool:
         try:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.errors import InputError
 from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.estimators.rows import Rows
@@ -81,6 +80,10 @@ class Passes:
         """Return the state of a group in this pass; None when it needs no further pass."""
         return self.estimator.start() if self.first else self._states.get(group)
 
+    def states(self) -> dict[int, State]:
+        """Return the states of the groups that need another pass."""
+        return dict(self._states)
+
     def partial(self, block: Block) -> Partial:
         """Reduce a block."""
         if self.once:
@@ -140,8 +143,9 @@ class GroupSums:
         self.grouped = grouped
         self._stacked: dict[str, NDArray[np.float64]] = {}
         self._single: dict[int, Reduced] = {}
-        # Per group: rows, rows with a label, rows whose prediction is right.
-        self._counts = np.zeros((0, 3))
+        # By group: rows, rows with a label, rows whose prediction is right, rows left out.
+        self._counts = np.zeros((0, 4))
+        self._all_counts: NDArray[np.float64] | None = None
 
     def add(self, partial: Partial) -> None:
         """Add a block."""
@@ -171,6 +175,26 @@ class GroupSums:
         for group, reduced in other._single.items():
             self._single[group] = self._single[group] + reduced if group in self._single else reduced
 
+    def put(self, group: int, reduced: Reduced, counts: NDArray[np.float64]) -> None:
+        """Set the sums of a group and its :meth:`counts`, as they were elsewhere."""
+        self._single[group] = reduced
+        if group == ALL:
+            self._all_counts = counts
+        else:
+            self._counts = _grown(self._counts, group + 1)
+            self._counts[group] = counts
+
+    def leave_out(self, groups: NDArray[np.intp]) -> None:
+        """Count rows of these groups, shape (n,), as left out."""
+        self._counts = _grown(self._counts, int(groups.max()) + 1)
+        self._counts[: int(groups.max()) + 1, 3] += np.bincount(groups)
+
+    def counts(self, group: int) -> NDArray[np.float64]:
+        """Return how many rows a group has, with a label, with a right prediction, and left out, shape (4,)."""
+        if group == ALL and self._all_counts is not None:
+            return self._all_counts
+        return np.asarray(self._counts.sum(axis=0) if group == ALL else self._counts[group])
+
     def _make_room(self, like: Mapping[str, NDArray[np.float64]], n_groups: int) -> None:
         for name, amount in like.items():
             known = self._stacked.get(name, amount[:0])
@@ -179,7 +203,7 @@ class GroupSums:
     @property
     def n_rows(self) -> int:
         """The number of rows added."""
-        return int(self._counts[:, 0].sum())
+        return int(self.counts(ALL)[0])
 
     def numbers(self) -> list[int]:
         """Return the numbers of the groups that have rows, that of all rows first."""
@@ -196,7 +220,7 @@ class GroupSums:
 
     def truth(self, group: int) -> float | None:
         """Return the true accuracy of a group where all labels are known."""
-        rows, labelled, right = self._counts.sum(axis=0) if group == ALL else self._counts[group]
+        rows, labelled, right, _ = self.counts(group)
         return float(right / rows) if labelled == rows > 0 else None
 
 
@@ -226,16 +250,3 @@ class GroupEstimate:
     group: tuple[Any, ...] | None
     estimate: Estimate
     truth: float | None = None
-
-
-def check_rows(logits: FloatArray, n_classes: int) -> NDArray[np.bool_] | None:
-    """Return which rows are finite, or None if all are; refuse another width.
-
-    A column of lists without any row has no width to check.
-    """
-    if len(logits) and logits.shape[1] != n_classes:
-        raise InputError(f"logits must have {n_classes} classes, as in fit; got {logits.shape[1]}.")
-    # The extremes are NaN or infinite if any value is, and finding them needs no memory.
-    if not len(logits) or bool(np.isfinite(logits.min()) and np.isfinite(logits.max())):
-        return None
-    return np.asarray(np.isfinite(logits).all(axis=1))

@@ -132,6 +132,8 @@ class Groups:
 
     def labels(self) -> list[tuple[Any, ...]]:
         """Return the values of each group, one for each key; None where the value is missing."""
+        if not len(self):
+            return []
         numbers = [np.arange(len(self))]
         for pairs in reversed(self._pairs):
             pair = pairs.values.to_numpy()[numbers[0]]

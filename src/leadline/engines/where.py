@@ -36,7 +36,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": lambda a, b: a >= b,
 }
 _WORDS = {"and", "or", "not", "in", "is", "null", "true", "false"}
-_MOST_TOKENS = 500  # nested deeper, parentheses would exhaust the stack
+_DEEPEST = 50  # nested deeper, parentheses could exhaust the stack
 _GRAMMAR = "comparisons of a column with a value (=, !=, <, <=, >, >=, in (...), is null), joined by and, or, not"
 
 
@@ -164,7 +164,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str]] = []
-        self.place = 0
+        self.place = self.depth = 0
         position, end = 0, len(text.rstrip())
         while position < end:
             match = _TOKEN.match(text, position)
@@ -174,8 +174,6 @@ class _Parser:
             word = match[kind]
             self.tokens.append((word.lower() if kind == "word" and word.lower() in _WORDS else kind, word))
             position = match.end()
-        if len(self.tokens) > _MOST_TOKENS:
-            raise InputError(f"--where must have at most {_MOST_TOKENS} words and signs; got {len(self.tokens)}.")
 
     def error(self, reason: str) -> InputError:
         return InputError(f"--where must be {_GRAMMAR}; in {self.text!r}, {reason}.")
@@ -216,13 +214,18 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Joined("and", tuple(parts))
 
     def negated(self) -> Condition:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self.error(f"conditions are nested more than {_DEEPEST} deep")
         if self.take("not"):
-            return Joined("not", (self.negated(),))
-        if self.take("("):
-            inner = self.either()
+            found: Condition = Joined("not", (self.negated(),))
+        elif self.take("("):
+            found = self.either()
             self.need("')'", ")")
-            return inner
-        return self.test()
+        else:
+            found = self.test()
+        self.depth -= 1
+        return found
 
     def test(self) -> Condition:
         column = self.need("a column", "word", "quoted")

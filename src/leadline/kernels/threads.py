@@ -57,11 +57,11 @@ def team(*, worth_it: bool) -> Iterator[Team]:
     Jobs of several callers take turns: one alone keeps every core busy, and none may restore the BLAS threads
     under another.
     """
-    if not worth_it or _cores() == 1:
+    if not worth_it or core_count() == 1:
         yield ALONE
         return
     with _taking_turns(), _blas().limit(limits=1, user_api="blas"):
-        yield Team(_cores())
+        yield Team(core_count())
 
 
 def scratch(size: int) -> NDArray[np.float32]:
@@ -78,14 +78,16 @@ def slices(size: int, step: int) -> list[slice]:
 
 
 @lru_cache(maxsize=1)
-def _cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def core_count() -> int:
+    """Return the number of cores this process may use: those it is bound to, at most ``OMP_NUM_THREADS``."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")  # Spark sets it to the cores of a task
+    return min(cores, int(limit)) if limit.isdecimal() and int(limit) > 0 else cores
 
 
 @lru_cache(maxsize=1)
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix="leadline")
+    return ThreadPoolExecutor(core_count(), thread_name_prefix="leadline")
 
 
 @lru_cache(maxsize=1)

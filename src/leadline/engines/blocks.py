@@ -1,0 +1,73 @@
+"""From tables of rows to blocks of good ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.arrays import table_matrix
+from leadline.errors import InputError
+from leadline.outputs import FloatArray
+
+
+def good_logits(table: Any, names: list[str], n_classes: int) -> tuple[FloatArray, NDArray[np.bool_] | None]:
+    """Return the logits of the rows that have them, all finite, and which rows these are.
+
+    Parameters
+    ----------
+    table
+        An Arrow table with at least one row.
+    names
+        A list column, or one column for each class.
+    n_classes
+        The number of classes c; another is an error.
+
+    Returns
+    -------
+    tuple
+        Shape (m, c), and shape (n,), or None if all rows are good.
+    """
+    good = _known(table, names)
+    matrix = _matrix(table if good is None else table.filter(good), names)
+    if len(matrix) and matrix.shape[1] != n_classes:
+        raise InputError(f"logits must have {n_classes} classes, as in fit; got {matrix.shape[1]}.")
+    # The extremes are NaN or infinite if any value is, and finding them needs no memory.
+    if not len(matrix) or bool(np.isfinite(matrix.min()) and np.isfinite(matrix.max())):
+        return matrix, good
+    finite = np.isfinite(matrix).all(axis=1)
+    if good is None:
+        return matrix[finite], np.asarray(finite)
+    good[np.flatnonzero(good)[~finite]] = False
+    return matrix[finite], good
+
+
+def _known(table: Any, names: list[str]) -> NDArray[np.bool_] | None:
+    """Return which rows have no missing logits, or None if all do; without a look at them where Arrow counts none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [table.column(name) for name in names]
+    is_list = len(names) == 1 and pa.types.is_nested(columns[0].type)
+    inside = is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
+    if not inside and not any(column.null_count for column in columns):
+        return None
+    good = np.ones(table.num_rows, dtype=bool)
+    for column in columns:
+        good &= column.is_valid().to_numpy()
+    if inside:
+        column = columns[0].combine_chunks()
+        missing = column.flatten().is_null().to_numpy(zero_copy_only=False)
+        good[pc.list_parent_indices(column).to_numpy()[missing]] = False
+    return good
+
+
+def _matrix(table: Any, names: list[str]) -> FloatArray:
+    """Return the logits of a table as float32 or float64, shape (n, c)."""
+    if len(names) == 1:
+        table, names = table.select(names).rename_columns(["logits"]), ["logits"]
+    matrix = table_matrix(table, names)
+    if matrix.dtype in (np.float32, np.float64):
+        return np.asarray(matrix)
+    return np.asarray(matrix, dtype=np.float32 if matrix.dtype == np.float16 else np.float64)

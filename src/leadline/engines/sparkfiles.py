@@ -1,0 +1,154 @@
+"""Estimates on a Spark cluster over tables in files, for the command."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from leadline.arrays import label_column, logit_columns, one_line
+from leadline.engines import where as conditions
+from leadline.engines.arrow import BadFileError, LeftOut
+from leadline.engines.groups import ALL, GroupEstimate
+from leadline.engines.keys import ordered
+from leadline.engines.lake import LakeFile, find_files, is_url
+from leadline.engines.spark import FILE, ROW, Job, without_pandas_warning
+from leadline.errors import InputError
+from leadline.estimators.base import Estimator
+
+DEFAULT_MASTER = "local[*]"
+
+
+def estimate_place(
+    estimator: Estimator,
+    place: str,
+    *,
+    master: str | None = None,
+    by: Sequence[str] = (),
+    where: str | None = None,
+    level: float = 0.9,
+    skip_bad: bool = False,
+) -> tuple[list[GroupEstimate], list[LeftOut]]:
+    """Estimate the accuracy over a table in Parquet files on a Spark cluster.
+
+    Parameters
+    ----------
+    estimator
+        A fitted estimator.
+    place
+        A file, folder, pattern or URL that driver and executors can reach.
+    master
+        The URL of the cluster (``spark://...``, ``yarn``, ``local[4]``, or ``sc://...`` for Spark Connect).
+    by, where, level, skip_bad
+        As for :func:`leadline.engines.arrow.estimate_files`.
+
+    Returns
+    -------
+    tuple
+        The estimates of all rows and of each group, and what was left out.
+
+    Notes
+    -----
+    The driver reads the footer of each file first, so that a bad file is named before any work begins.
+    """
+    condition = None if where is None else conditions.parse(where)
+    files, left_out = _readable(find_files(place), skip_bad=skip_bad)
+    with _session(master) as session, _clear_errors(place):
+        df = _read(session, files)
+        label = label_column(df.columns)
+        if condition is not None:
+            unknown = conditions.columns(condition) - set(df.columns)
+            if unknown:
+                raise InputError(f"column {min(unknown)!r} of --where is not in the table.")
+            df = df.where(conditions.to_sql(condition))
+        passes, sums, labels = Job(df, estimator, "logits", by, label=label, skip_bad=skip_bad).run()
+    bad_rows = int(sums.counts(ALL)[3])
+    if bad_rows:
+        left_out.append(LeftOut(place, bad_rows, f"{place}: {bad_rows:,} rows."))
+    known = set(sums.numbers())
+    chosen = [ALL, *(number for number in ordered(labels) if number in known)]
+    return [
+        GroupEstimate(None if number == ALL else labels[number], passes.estimate(number, level), sums.truth(number))
+        for number in chosen
+    ], left_out
+
+
+def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFile], list[LeftOut]]:
+    """Return the files whose footer makes sense, and the others as left out; without leave, a bad one stops."""
+    import pyarrow as pa
+
+    good, bad = [], []
+    for file in files:
+        try:
+            if not file.path.lower().endswith(".parquet"):
+                raise InputError("engine 'spark' reads .parquet files.")
+            if not logit_columns(file.open().physical_schema.names):
+                raise InputError("has no logits.")
+            good.append(file)
+        except (pa.ArrowException, OSError, InputError) as error:
+            reason = f"{file.name}: cannot be read; is it complete? ({one_line(error)})."
+            if not skip_bad:
+                raise BadFileError(f"{reason} Nothing was estimated; --skip-bad leaves such out.") from error
+            bad.append(LeftOut(file.name, None, reason))
+    if not good:
+        raise InputError("no file is left: all are bad.")
+    return good, bad
+
+
+def _read(session: Any, files: Sequence[LakeFile]) -> Any:
+    """Return the files as a DataFrame, with the columns that folders state and where each row came from."""
+    paths = [file.name if is_url(file.name) else f"file://{Path(file.path).absolute()}" for file in files]
+    reader = session.read
+    if any(file.partitions for file in files):
+        reader = reader.option("basePath", re.split(r"/[^/=]+=", paths[0])[0])
+    df = reader.parquet(*paths)
+    return df.select("*", df["_metadata.file_path"].alias(FILE), df["_metadata.row_index"].alias(ROW))
+
+
+@contextmanager
+def _session(master: str | None) -> Iterator[Any]:
+    """Give a session on a cluster and end it, unless there was one before."""
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    url = master or DEFAULT_MASTER
+    builder: Any = SparkSession.builder
+    if url.startswith("sc://"):
+        builder = builder.remote(url)
+    else:
+        builder = builder.master(url).appName("leadline").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
+        if url.startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # where Leadline is; a cluster has its own setting
+            builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    try:
+        with without_pandas_warning():
+            session = builder.getOrCreate()
+    except Exception as error:  # Java missing, cluster out of reach, wrong URL: each from another layer
+        raise InputError(f"Spark at {url} cannot be reached; it needs Java 17 ({one_line(error)}).") from error
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _clear_errors(place: str) -> Iterator[None]:
+    """Turn a failed job into one line: what Leadline said on an executor, else what Spark says."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        said = re.search(r"InputError: ([^\n]+)", str(error))
+        if said:
+            raise BadFileError(f"{said[1]} Nothing was estimated.") from error
+        lines = [line for line in str(error).splitlines() if re.match(r"[\w.]+(Error|Exception): ", line)]
+        raise InputError(f"Spark could not read {place} ({one_line(lines[-1] if lines else error)}).") from error

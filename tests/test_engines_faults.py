@@ -1,0 +1,204 @@
+"""What is wrong with files in a lake: by default the run stops and names it, with --skip-bad it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import leadline
+from command_line import Run
+from leadline import Outputs
+from leadline.engines import arrow
+from leadline.engines.arrow import BadFileError, estimate_files
+
+Maker = Callable[..., Outputs]
+N_FILES, ROWS, CLASSES = 12, 60, 5
+BAD = "part-06.parquet"
+
+
+@pytest.fixture(scope="module")
+def model(make_outputs: Maker) -> leadline.Estimator:
+    source = make_outputs(300, CLASSES, seed=0)
+    return leadline.make("ac").fit(source.logits, source.labels)
+
+
+@pytest.fixture
+def logs(tmp_path: Path, make_outputs: Maker, model: leadline.Estimator) -> Path:
+    """Return a folder of good files."""
+    root = tmp_path / "logs"
+    root.mkdir()
+    for i in range(N_FILES):
+        write(root / f"part-{i:02}.parquet", make_outputs(ROWS, CLASSES, seed=i).logits)
+    model.save(tmp_path / "ac.leadline")
+    return root
+
+
+def write(path: Path, logits: Any) -> None:
+    """Write logits as a list column, in row groups of 20."""
+    flat = pa.array(np.asarray(logits).reshape(-1))
+    lists = pa.FixedSizeListArray.from_arrays(flat, logits.shape[1])
+    pq.write_table(pa.table({"logits": lists, "n": np.arange(len(logits))}), path, row_group_size=20)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+def foreign(path: Path) -> None:
+    path.write_text("Dear Sir or Madam")
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def widen(path: Path) -> None:
+    write(path, np.random.default_rng(0).normal(size=(ROWS, CLASSES + 2)))
+
+
+def no_logits(path: Path) -> None:
+    pq.write_table(pa.table({"n": [1, 2]}), path)
+
+
+def text_logits(path: Path) -> None:
+    pq.write_table(pa.table({"logits": ["high", "low"], "n": [1, 2]}), path)
+
+
+def damage_pages(path: Path) -> None:
+    """Overwrite the data of the last row group: the file opens, and fails half-way."""
+    start = pq.read_metadata(path).row_group(2).column(0).data_page_offset
+    data = bytearray(path.read_bytes())
+    data[start : start + 60] = b"\xff" * 60
+    path.write_bytes(bytes(data))
+
+
+FAULTS = {
+    truncate: "cannot be read", foreign: "cannot be read", emptied: "cannot be read", damage_pages: "cannot be read",
+    widen: "logits must have 5 classes, as in fit; got 7.", no_logits: "has no logits", text_logits: "lists of numbers",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_bad_file_stops_or_is_left_out(fault: Callable[[Path], None], logs: Path, run: Run) -> None:
+    fault(logs / BAD)
+    words = ("estimate", logs.parent / "ac.leadline", logs, "--format", "json")
+    error = run(*words).error
+    assert error.startswith(f"{logs / BAD}: ")
+    assert FAULTS[fault] in error
+    assert error.endswith("Nothing was estimated; --skip-bad leaves such out.")
+    skipped = run(*words, "--skip-bad")
+    assert skipped.code == 0
+    assert skipped.data[0]["n_samples"] == (N_FILES - 1) * ROWS
+    assert skipped.data[0]["diagnostics"]["left_out"] == {"files": 1, "rows": 0}
+    assert str(logs / BAD) in skipped.err
+    (logs / BAD).unlink()
+    assert run(*words).data[0]["accuracy"] == skipped.data[0]["accuracy"]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_bad_rows_stop_or_are_left_out(value: float, logs: Path, model: leadline.Estimator, run: Run) -> None:
+    logits = np.random.default_rng(0).normal(size=(ROWS, CLASSES))
+    logits[[41, 57], 2] = value
+    write(logs / BAD, logits)
+    words = ("estimate", logs.parent / "ac.leadline", logs, "--format", "json")
+    error = run(*words).error
+    assert error.startswith(f"{logs / BAD}: logits must be known and finite")
+    assert "row 41 breaks this" in error
+    # The number is that in the file, whatever part of it is read.
+    assert "row 57 breaks this" in run(*words, "--where", "n >= 45").error
+    skipped = run(*words, "--skip-bad")
+    assert skipped.data[0]["n_samples"] == N_FILES * ROWS - 2
+    assert skipped.data[0]["diagnostics"]["left_out"] == {"files": 0, "rows": 2}
+    assert "2 of 60 rows" in skipped.err
+    table = run("estimate", logs.parent / "ac.leadline", logs, "--skip-bad").out
+    assert "left out 0 bad files, 2 bad rows" in " ".join(table.split())
+
+
+def test_missing_logits_are_bad_rows(logs: Path, model: leadline.Estimator) -> None:
+    rows: list[Any] = [[1.0, 2.0, 3.0, 4.0, 5.0]] * 3 + [None, [1.0, None, 3.0, 4.0, 5.0]]
+    pq.write_table(pa.table({"logits": pa.array(rows, pa.list_(pa.float32()))}), logs / BAD)
+    with pytest.raises(BadFileError, match="row 3 breaks this"):
+        estimate_files(model, str(logs))
+    found = estimate_files(model, str(logs), skip_bad=True)
+    assert found.n_rows == (N_FILES - 1) * ROWS + 3
+    assert [item.rows for item in found.left_out] == [2]
+
+
+def test_empty_files_are_fine(logs: Path, model: leadline.Estimator) -> None:
+    write(logs / BAD, np.empty((0, CLASSES), dtype=np.float32))
+    assert estimate_files(model, str(logs)).n_rows == (N_FILES - 1) * ROWS
+
+
+def test_nothing_to_estimate(tmp_path: Path, logs: Path, run: Run) -> None:
+    (tmp_path / "none").mkdir()
+    words = ("estimate", tmp_path / "ac.leadline")
+    assert "has no files" in run(*words, tmp_path / "none").error
+    assert "no rows are left" in run(*words, logs, "--where", "n < 0").error
+    for path in logs.iterdir():
+        foreign(path)
+    assert "no rows are left" in run(*words, logs, "--skip-bad").error
+
+
+@pytest.mark.parametrize("method", ["ac", "cot"])
+def test_a_file_deleted_during_the_run(
+    method: str, logs: Path, make_outputs: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = make_outputs(300, CLASSES, seed=0)
+    model = leadline.make(method).fit(source.logits, source.labels)
+    gone = logs / BAD
+
+    def deleting(after: int) -> Callable[..., None]:
+        """Return a progress report that deletes the file after some blocks."""
+        seen = []
+
+        def progress(*_: Any) -> None:
+            seen.append(1)
+            if len(seen) == after:
+                gone.unlink()
+
+        return progress
+
+    content = gone.read_bytes()
+    # In the first pass, and, where there are more, between passes.
+    for after in (1, 2 * N_FILES) if method == "cot" else (1,):
+        gone.write_bytes(content)
+        with pytest.raises(BadFileError, match=f"{BAD}: does not exist any more"):
+            estimate_files(model, str(logs), progress=deleting(after))
+        gone.write_bytes(content)
+        found = estimate_files(model, str(logs), skip_bad=True, progress=deleting(after))
+        assert [item.file for item in found.left_out] == [str(gone)]
+        rest = estimate_files(model, str(logs))
+        assert found.estimates[0].estimate.accuracy == rest.estimates[0].estimate.accuracy
+        assert found.n_rows == rest.n_rows == (N_FILES - 1) * ROWS
+
+
+def test_a_foreign_file_in_a_folder(logs: Path, run: Run) -> None:
+    (logs / "notes.txt").write_text("hello")
+    error = run("estimate", logs.parent / "ac.leadline", logs).error
+    assert "is a folder; give the files in it" in error
+    assert "notes.txt" in error
+    (logs / "notes.txt").rename(logs / "_notes.txt")
+    assert run("estimate", logs.parent / "ac.leadline", logs).code == 0
+
+
+def test_constant_logits(tmp_path: Path, model: leadline.Estimator) -> None:
+    write(tmp_path / "log.parquet", np.ones((50, CLASSES)))
+    with pytest.raises(leadline.InputError, match=r"must tell the classes apart; all values are 1\.0"):
+        estimate_files(model, str(tmp_path))
+
+
+def test_columns_of_another_type_in_one_file(tmp_path: Path, model: leadline.Estimator, make_outputs: Maker) -> None:
+    for name, kind in (("a", ["x"] * 10), ("b", [1] * 10), ("c", ["x"] * 10)):
+        logits = make_outputs(10, CLASSES).logits
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(logits.reshape(-1)), CLASSES)
+        pq.write_table(pa.table({"logits": lists, "kind": kind}), tmp_path / f"{name}.parquet")
+    found = estimate_files(model, str(tmp_path), by=["kind"], skip_bad=True)
+    # Numbers can be read as texts.
+    assert [item.group for item in found.estimates] == [None, ("1",), ("x",)]
+    assert arrow.estimate_files(model, str(tmp_path / "b.parquet"), by=["kind"]).estimates[1].group == (1,)
