@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from leadline.bench.datasets import SUITES
+from leadline.bench.graphs.tables import NETWORKS
 from leadline.bench.metrics import scores_by
 from leadline.bench.rows import Row, load_rows
 from leadline.compare import ComparisonRow
@@ -44,6 +46,10 @@ def draw_figures(out: Path, folder: Path, *, kind: str = "svg") -> list[Path]:
 
     for suite, rows in _by_suite(load_rows(out)).items():
         draw(f"scatter-{suite}", partial(save_predicted_vs_true, [_as_comparison(row) for row in rows]))
+        if SUITES[suite].graphs:  # one figure for each network, as in the paper
+            for kind_of_model in NETWORKS:
+                if chosen := [_as_comparison(row) for row in rows if row.model.endswith(kind_of_model)]:
+                    draw(f"graphs-{suite}-{kind_of_model}", partial(save_predicted_vs_true, chosen))
         times = {
             method: (score.seconds, score.mae) for method, score in scores_by(rows, lambda row: row.method).items()
         }

@@ -97,6 +97,11 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
             },
             "paper_rows": {},
         }
+        if suite.graphs:
+            entry["by_kind"] = {
+                kind: _scores([row for row in group if row.model.endswith(kind)])
+                for kind in sorted({row.model.rsplit("-", maxsplit=1)[-1] for row in group})
+            }
         for paper_row, pattern in suite.paper.items():
             matching = [row for row in group if re.match(pattern, row.target)]
             if matching:

@@ -9,6 +9,7 @@ from typing import Any
 from leadline.bench.claims import Claim, check_claims
 from leadline.bench.datasets import SUITES
 from leadline.bench.experiments import TRAINING_SIZES
+from leadline.bench.graphs.tables import graph_tables
 from leadline.bench.records import reported_mae
 from leadline.errors import InputError
 from leadline.estimators import METHODS
@@ -82,6 +83,7 @@ def result_document(
     tables = [
         _mae_table(main),
         *_side_by_side(main, reported),
+        *graph_tables(main, reported),
         _agreement_table(main, "r2", "Measured: R2 against y = x"),
         _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
     ]
