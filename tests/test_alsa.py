@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import erf, expit
 
 from leadline import ALSA, InputError, make
-from leadline.estimators.alsa import rectification_threshold
-from leadline.estimators.anchors import PARTS, default_anchor_count
+from leadline.estimators.alsa import harmless_threshold, rectification_threshold
+from leadline.estimators.anchors import DEFAULTS, PARTS, default_anchor_count
 from leadline.outputs import Outputs
 
 MakeOutputs = Callable[..., Outputs]
@@ -222,6 +222,46 @@ def test_what_points_the_other_way_is_out_of_reach(influence: str, source: Outpu
     assert away.accuracy == pytest.approx(1 / 4)
 
 
+@pytest.mark.parametrize("influence", INFLUENCES)
+@pytest.mark.parametrize("rectify", ["total", "single"])
+@pytest.mark.parametrize("signal", [0.3, 1.0, 3.0])
+def test_alpha_of_its_own_leaves_the_source_be(
+    influence: Any, rectify: Any, signal: float, make_outputs: MakeOutputs
+) -> None:
+    """Rectification changes the mean over source rows that are no anchors (here, all) by the tolerance at most.
+
+    One row more may be rectified: the one at the threshold itself.
+    """
+    source = make_outputs(n=600, c=4, signal=signal)
+    model = fitted(source, influence=influence, rectify=rectify, init="random", n_anchors=200, max_epochs=60)
+    default = DEFAULTS[model._power]
+    rectified = model.estimate(source.logits).accuracy
+    plain = model.set_params(rectify=None).estimate(source.logits).accuracy
+    assert abs(rectified - plain) <= default.tolerance + 1 / 600
+    assert default.alpha - 1e-9 <= model.alpha_ < 1
+
+
+def test_the_highest_threshold_that_changes_little_enough() -> None:
+    """Five rows, two classes: rectifying the two least felt rows changes the mean by 0.2 / 5, three by 0.6 / 5."""
+    total = np.log(np.array([0.6, 0.6, 0.9, 0.5, 0.9]) / np.array([0.4, 0.4, 0.1, 0.5, 0.1]))
+    felt = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    for tolerance, expected in ((0.03, 0.2), (0.05, 0.3), (0.13, 0.5), (0.3, 1.0)):
+        assert harmless_threshold(total, felt, 2, 1.0, tolerance) == expected
+    assert harmless_threshold(total, felt, 2, 0.25, 0.13) == 0.25
+
+
+@pytest.mark.parametrize("backend", ["numba", "torch"])
+@pytest.mark.parametrize("influence", INFLUENCES)
+def test_rows_that_feel_nothing(influence: Any, backend: str, make_outputs: MakeOutputs) -> None:
+    """Anchors too narrow for most rows: no threshold is low enough, and all rows count as within reach."""
+    source = make_outputs(n=200, c=4, signal=3.0)
+    model = fitted(source, learn=(), influence=influence, backend=backend)
+    model.widths_ = np.full_like(model.widths_, 1e4)
+    assert np.mean(np.abs(model.influence(source.logits)) < 1e-15) > 0.5
+    alpha = model._harmless_alpha(source.logits)
+    assert rectification_threshold(alpha, influence) == pytest.approx(0, abs=1e-12)
+
+
 def test_a_given_alpha_is_used(source: Outputs) -> None:
     model = fitted(source, alpha=0.5)
     assert (model.alpha_, model.threshold_) == (0.5, rectification_threshold(0.5, "gaussian"))
@@ -247,7 +287,7 @@ def test_defaults_do_not_start_saturated_or_blind(
     values = expit(model.influence(source.logits))
     assert 0.3 < source.accuracy < 0.95  # type: ignore[operator]
     assert model.history_[0]["loss"] < np.log(2)
-    assert np.mean((values < 1e-4) | (values > 1 - 1e-4)) < 0.1
+    assert np.mean((values < 1e-4) | (values > 1 - 1e-4)) < 0.08
     assert values.mean() == pytest.approx(source.accuracy, abs=0.1)
     assert values.std() > 0.01
     each = plain_influences(model, source.logits) / model.peaks_
@@ -290,16 +330,13 @@ def test_wrong_options(params: dict[str, Any], message: str, source: Outputs) ->
     [
         ("amazon_blitzer", slice(None, None, 3), 1, 6.0),
         ("citation_domains", slice(None, None, 3), 1, 4.0),
-        ("cifar10c", slice(1), 1, 8.0),
+        ("cifar10c", slice(1), 1, 7.0),
         ("mnist", slice(None), 5, 9.0),
         ("banking77", slice(None, None, 2), 2, 9.0),
     ],
 )
 def test_error_on_real_suites(suite: str, models: slice, every: int, bound: float, data_root: Path) -> None:
-    """The mean absolute error of the defaults, in points, on some models and targets of each suite.
-
-    Another seed moves it by half a point on cifar10c, whose bound on all models is 7.
-    """
+    """The mean absolute error of the defaults, in points, on some models and targets of each suite."""
     errors = []
     for folder in sorted((data_root / "logits" / suite).iterdir())[models]:
         with np.load(folder / "source.npz") as file:

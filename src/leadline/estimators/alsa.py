@@ -73,7 +73,8 @@ def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "expone
     from scipy.special import erf
 
     share = threshold / UNIFIED_PEAK
-    return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
+    with np.errstate(divide="ignore"):  # where influence underflows to zero, alpha is 1
+        return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
 
 
 class ALSA(Estimator):
