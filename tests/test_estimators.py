@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from leadline import METHODS, Estimator, ImportanceReweighting, InputError, make
-from leadline.estimators.confidence import matching_threshold
 from leadline.outputs import Outputs
 
 MakeOutputs = Callable[..., Outputs]
@@ -188,12 +187,12 @@ def test_saturated_confidences_are_told_apart(method: str) -> None:
 
 def test_thresholds_among_ties() -> None:
     """With ties no threshold splits off exactly the errors; rows at the threshold count as right."""
-    scores = np.array([0.5, 0.5, 0.5, 0.9])
-    assert matching_threshold(scores, np.array([False, True, True, True])) == 0.5
-    assert matching_threshold(scores, np.array([False, False, False, True])) == 0.9
-    above = matching_threshold(scores, np.zeros(4, dtype=bool))
-    assert above > 0.9
-    assert above == pytest.approx(0.9)
+    confidence = np.array([0.6, 0.6, 0.6, 0.9])
+    logits = np.log(np.column_stack([confidence, 1 - confidence]))
+    for labels, threshold, accuracy in (([1, 0, 0, 0], 0.6, 1.0), ([1, 1, 1, 0], 0.9, 0.25), ([1, 1, 1, 1], 0.9, 0.0)):
+        model: Any = make("atc-mc", temperature_scaling=False).fit(logits, labels)
+        assert np.exp(model.threshold_) == pytest.approx(threshold)
+        assert model.estimate(logits).accuracy == accuracy
 
 
 def test_target_mass_in_bins_without_source_is_reported_and_counted() -> None:
@@ -297,7 +296,7 @@ def test_wrong_options_are_refused_by_fit_which_then_leaves_nothing(
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(InputError, match=r"method must be one of alsa-g, .*, cott; got 'oracle'\."):
+    with pytest.raises(InputError, match=r"method must be one of .*alsa-g, .*, cott; got 'oracle'\."):
         make("oracle")
     with pytest.raises(InputError, match=r"AverageConfidence has no option 'bins'; it has temperature_scaling\."):
         make("ac", bins=3)

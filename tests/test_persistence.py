@@ -195,7 +195,7 @@ def test_versions_that_are_none(version: str, saved: Path) -> None:
 def test_unknown_methods_and_options(saved: Path) -> None:
     metadata, _ = contents(saved)
     rewrite(saved, method="oracle")
-    with pytest.raises(InputError, match=r"model file .*: method must be one of alsa-g, .*; got 'oracle'"):
+    with pytest.raises(InputError, match=r"model file .*: method must be one of .*alsa-g, .*; got 'oracle'"):
         load(saved)
     rewrite(saved, method=metadata["method"], params='{"depth": 3}')
     with pytest.raises(InputError, match=r"model file .*: ALSA has no option 'depth'"):
@@ -269,7 +269,7 @@ def test_estimators_of_others_load_from_a_table_of_their_own(source: Outputs, tm
     path = tmp_path / "model.leadline"
     model = Constant().fit(source.logits, source.labels)
     model.save(path)
-    with pytest.raises(InputError, match=r"method must be one of alsa-g, .*; got 'constant'"):
+    with pytest.raises(InputError, match=r"method must be one of .*alsa-g, .*; got 'constant'"):
         load(path)
     with pytest.raises(InputError, match=r"method must be one of other; got 'constant'"):
         load(path, methods={"other": Constant})
