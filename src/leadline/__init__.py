@@ -16,6 +16,7 @@ from leadline.version import __version__
 
 if TYPE_CHECKING:
     from leadline.band import band_width, band_width_bound
+    from leadline.bounds import lower_bound
     from leadline.compare import Comparison
     from leadline.engines.accumulator import Accumulator
     from leadline.errors import InputError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from leadline.estimators import (
         ALSA,
         METHODS,
+        Auto,
         AverageConfidence,
         AverageThresholdedConfidence,
         ConfidenceTransport,
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     )
     from leadline.files import read_outputs, write_outputs
     from leadline.outputs import Outputs
+    from leadline.performance import Performance
 
 _ESTIMATORS = "leadline.estimators"
 _HOME = {
     "ALSA": _ESTIMATORS,
     "METHODS": _ESTIMATORS,
     "Accumulator": "leadline.engines.accumulator",
+    "Auto": _ESTIMATORS,
     "AverageConfidence": _ESTIMATORS,
     "AverageThresholdedConfidence": _ESTIMATORS,
     "Comparison": "leadline.compare",
@@ -51,10 +55,12 @@ _HOME = {
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
     "Outputs": "leadline.outputs",
+    "Performance": "leadline.performance",
     "ThresholdedTransport": _ESTIMATORS,
     "band_width": "leadline.band",
     "band_width_bound": "leadline.band",
     "load": _ESTIMATORS,
+    "lower_bound": "leadline.bounds",
     "make": _ESTIMATORS,
     "read_outputs": "leadline.files",
     "write_outputs": "leadline.files",
@@ -64,6 +70,7 @@ __all__ = [
     "ALSA",
     "METHODS",
     "Accumulator",
+    "Auto",
     "AverageConfidence",
     "AverageThresholdedConfidence",
     "Comparison",
@@ -74,12 +81,14 @@ __all__ = [
     "ImportanceReweighting",
     "InputError",
     "Outputs",
+    "Performance",
     "ThresholdedTransport",
     "__version__",
     "band_width",
     "band_width_bound",
     "compare",
     "load",
+    "lower_bound",
     "make",
     "read_outputs",
     "write_outputs",

@@ -1,4 +1,4 @@
-"""Softmax in log space, and temperature scaling (Guo et al., 2017)."""
+"""Softmax in log space, temperature scaling (Guo et al., 2017), and thresholds that match the source error."""
 
 from __future__ import annotations
 
@@ -54,3 +54,15 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
     bounds = tuple(np.log(TEMPERATURE_RANGE))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(found.x))
+
+
+def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:
+    """Return the threshold t for which the share of source scores below t is the source error.
+
+    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and the next number above the
+    largest score when there is nothing else.
+    """
+    errors = int(np.count_nonzero(~correct))
+    if errors == len(scores):
+        return float(np.nextafter(scores.max(), np.inf))
+    return float(np.partition(scores, errors)[errors])

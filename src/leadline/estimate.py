@@ -53,6 +53,8 @@ class Estimate:
     correctness
         Shape (n,): the probability that each prediction is right (0 or 1 from thresholded methods); None where the
         method gives no such thing or the rows were not kept.
+    lower_bound
+        Accuracy that disagreement discrepancy guarantees under its condition; only if it was asked for.
     diagnostics
         What the method noticed: temperature, share of rows out of reach, why training stopped, and the like.
     """
@@ -64,6 +66,7 @@ class Estimate:
     method: str
     by_class: tuple[ClassEstimate, ...]
     correctness: NDArray[np.float64] | None = None
+    lower_bound: float | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,9 +77,20 @@ class Estimate:
             "interval": list(self.interval),
             "confidence_level": self.confidence_level,
             "n_samples": self.n_samples,
+            "lower_bound": self.lower_bound,
             "by_class": [entry.to_dict() for entry in self.by_class],
             "diagnostics": dict(self.diagnostics),
         }
+
+    def explain(self) -> str:
+        """Return in words what the estimate is, which assumption holds, and how far to trust it."""
+        from leadline.words import sentences
+
+        return " ".join(
+            sentences(
+                self.accuracy, self.interval, self.confidence_level, self.n_samples, self.method, self.diagnostics
+            )
+        )
 
     def __str__(self) -> str:
         """Return one line for people."""

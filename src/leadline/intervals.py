@@ -6,7 +6,16 @@ from statistics import NormalDist
 
 import numpy as np
 
+MODEL_ERROR = (
+    "sampling error, and the error of the model under shift as far as the logits show it; a target on which the "
+    "classifier is confidently wrong is not covered"
+)
 SAMPLING_ONLY = "sampling error of source and target only; a shift that breaks the method's assumption is not covered"
+
+
+def normal_quantile(share: float) -> float:
+    """Return the quantile of the standard normal distribution."""
+    return NormalDist().inv_cdf(share)
 
 
 def sampling_interval(
@@ -35,5 +44,5 @@ def sampling_interval(
     smoothed = (source_accuracy * n_source + 1) / (n_source + 2)
     source_part = smoothed * (1 - smoothed) / n_source
     target_part = max(target_variance, 1 / (n_target + 2)) / n_target
-    half_width = float(NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(source_part + target_part))
+    half_width = float(normal_quantile(0.5 + level / 2) * np.sqrt(source_part + target_part))
     return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)

@@ -8,6 +8,7 @@ from typing import Any
 
 from leadline.errors import InputError
 from leadline.estimators.alsa import ALSA
+from leadline.estimators.auto import Auto
 from leadline.estimators.base import Estimator
 from leadline.estimators.confidence import (
     AverageConfidence,
@@ -21,6 +22,7 @@ from leadline.estimators.transport import ConfidenceTransport, ThresholdedTransp
 __all__ = [
     "ALSA",
     "METHODS",
+    "Auto",
     "AverageConfidence",
     "AverageThresholdedConfidence",
     "ConfidenceTransport",
@@ -68,6 +70,10 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "auto": Method(
+        Auto, "the readings whose assumptions hold on the target, combined",
+        "the target is a reweighted, flattened or drifted source", "Leadline",
+    ),
     "alsa-g": Method(
         ALSA, "learned anchors in logit space, Gaussian influence",
         "predictions near each other in logit direction are right equally often", "Liu et al. 2025",

@@ -49,9 +49,10 @@ class Defaults:
 
 DEFAULTS = {2: Defaults(reach=0.22, steps=200, alpha=0.98, tolerance=0.02),
             1: Defaults(reach=0.08, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
+_LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _FEWEST = 50  # rows that are no anchors, to judge by
-_SAMPLE = 2048  # source rows that suffice to set the initial widths and peaks
+_SAMPLE = 1024  # source rows that suffice to set the initial widths and peaks
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
 _LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
 
@@ -137,12 +138,16 @@ def place(
         right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
     signs = np.where(right, 1.0, -1.0)
 
-    distances = np.maximum(1.0 - positions @ neighbours.T, 0.0) ** power
-    share = (reach or DEFAULTS[power].reach) / c
-    log_rate = _solve(lambda rate: float(np.exp(-np.exp(rate) * distances).mean()), share, (-5.0, 14.0))
-    widths = np.exp(log_rate / 2) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
+    anchors, ones = kernel.asarray(positions), np.ones(n_anchors)
 
-    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
+    def mean_decay(log_width: float) -> float:
+        equal = AnchorField(anchors, kernel.asarray(ones / n_anchors), kernel.asarray(np.exp(log_width) * ones), power)
+        return float(kernel.influence(neighbours, equal).mean())
+
+    log_width = _solve(mean_decay, (reach or DEFAULTS[power].reach) / c, _LOG_WIDTHS)
+    widths = np.exp(log_width) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
+
+    field = AnchorField(anchors, kernel.asarray(signs), kernel.asarray(widths), power)
     influence = kernel.influence(logits[sample], field)
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
@@ -226,7 +231,7 @@ def _solve(function: Callable[[float], float], target: float, bounds: tuple[floa
     """Return where a monotone function comes nearest to the target within the bounds, by bisection."""
     low, high = bounds
     rising = function(high) > function(low)
-    for _ in range(50):
+    for _ in range(30):
         middle = (low + high) / 2
         if (function(middle) < target) == rising:
             low = middle

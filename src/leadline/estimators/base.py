@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce as fold
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from leadline.errors import InputError
 from leadline.estimate import ClassEstimate, Estimate
 from leadline.estimators.rows import Rows, Sample, Tally
-from leadline.intervals import SAMPLING_ONLY, sampling_interval
+from leadline.estimators.trust import Grounds, Judgement, SourceRows, sample_size
+from leadline.intervals import MODEL_ERROR, SAMPLING_ONLY, sampling_interval
 from leadline.markup import html_table
 from leadline.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
 
@@ -88,6 +89,9 @@ class Estimator(ABC):
     n_classes_: int
     n_source_: int
     source_accuracy_: float
+    source_logits_: NDArray[np.float32]
+    source_labels_: IntArray
+    source_marginal_: NDArray[np.float64]
 
     # ------------------------------------------------------------------------------------------- for subclasses
     @property
@@ -128,6 +132,11 @@ class Estimator(ABC):
         """Reduce a whole target in a way that needs all rows at once; None to go by blocks and passes."""
         return None
 
+    @property
+    def sample_rows(self) -> int:
+        """How many rows of the target ``conclude`` wants to see besides the sums; 0 for none."""
+        return sample_size(self.n_classes_)
+
     # --------------------------------------------------------------------------------------------- the contract
     def fit(self, logits: Any, labels: Any) -> Self:
         """Learn from a labelled source set.
@@ -149,6 +158,10 @@ class Estimator(ABC):
         self._forget()
         self.n_source_, self.n_classes_ = (int(size) for size in logits.shape)
         self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
+        self.source_marginal_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
+        # A bounded sample of the source stays, to judge targets against.
+        kept = np.random.default_rng(0).permutation(len(logits))[: sample_size(self.n_classes_)]
+        self.source_logits_, self.source_labels_ = logits[kept].astype(np.float32), labels[kept]
         try:
             self._fit(logits, labels)
         except BaseException:  # an interrupted fit must not pass for a finished one either
@@ -156,7 +169,7 @@ class Estimator(ABC):
             raise
         return self
 
-    def estimate(self, logits: Any, *, confidence_level: float = 0.9) -> Estimate:
+    def estimate(self, logits: Any, *, confidence_level: float = 0.9, lower_bound: bool = False) -> Estimate:
         """Estimate the accuracy on unlabelled rows.
 
         Parameters
@@ -165,12 +178,27 @@ class Estimator(ABC):
             Shape (n, c): the same classifier's outputs on the target.
         confidence_level
             Nominal coverage of the interval.
+        lower_bound
+            Also work out the lower bound by disagreement discrepancy (:mod:`leadline.bounds`), which takes longer.
         """
         logits = as_logits(logits, n_classes=self._check_fitted())
+        state, total, values = self._reduce_all(logits)
+        if total.sample is None:
+            total = replace(total, sample=Sample.of(logits, sample_size(self.n_classes_)))
+        found = self.conclude(state, total, confidence_level=confidence_level, values=values)
+        if not lower_bound:
+            return found
+        from leadline.bounds import lower_bound as bound
+
+        guaranteed = bound((self.source_logits_, self.source_labels_), logits, confidence=confidence_level)
+        diagnostics = {**found.diagnostics, "lower_bound": guaranteed.to_dict()}
+        return replace(found, lower_bound=guaranteed.accuracy, diagnostics=diagnostics)
+
+    def _reduce_all(self, logits: FloatArray) -> tuple[State, Reduced, NDArray[np.float64] | None]:
+        """Return the last state, the sums and the per-sample values of rows that are all in memory."""
         whole = self._reduce_whole(logits)
         if whole is not None:
-            state, total = whole
-            return self.conclude(state, total, confidence_level=confidence_level, values=total.values)
+            return *whole, whole[1].values
         parts: list[NDArray[np.float64] | None] = []
 
         def keep(block: Reduced) -> Reduced:
@@ -186,8 +214,7 @@ class Estimator(ABC):
                 break
             state = following
         known = [part for part in parts if part is not None]
-        values = np.concatenate(known) if len(known) == len(parts) else None
-        return self.conclude(state, total, confidence_level=confidence_level, values=values)
+        return state, total, np.concatenate(known) if len(known) == len(parts) else None
 
     def estimate_blocks(
         self, blocks: Callable[[], Iterable[Any]], *, confidence_level: float = 0.9
@@ -205,7 +232,7 @@ class Estimator(ABC):
         state, n_before = self.start(), None
         while True:
             valid = (as_logits(block, n_classes=n_classes, partial=True) for block in blocks())
-            reduced = (self.reduce(block, state) for block in valid if len(block))
+            reduced = (self._with_sample(block, self.reduce(block, state)) for block in valid if len(block))
             first = next(reduced, None)
             total = None if first is None else fold(Reduced.__add__, reduced, first)
             n = 0 if total is None else int(total.sums["count"].sum())
@@ -219,6 +246,49 @@ class Estimator(ABC):
                 return self.conclude(state, total, confidence_level=confidence_level)
             state = following
 
+    def _with_sample(self, logits: FloatArray, reduced: Reduced) -> Reduced:
+        """Add a bounded sample of the rows, from which targets are judged."""
+        if reduced.sample is not None:
+            return reduced
+        return replace(reduced, sample=Sample.of(logits, sample_size(self.n_classes_)))
+
+    @property
+    def _source(self) -> SourceRows:
+        """The sample of the source that was kept."""
+        return SourceRows(
+            self.source_logits_, self.source_labels_, self.source_marginal_, self.source_accuracy_, self.n_source_
+        )
+
+    def _judge(self, total: Reduced) -> tuple[Grounds, Judgement] | None:
+        """Return what can be said about the target at large; None without a sample of its rows."""
+        if total.sample is None:
+            return None
+        rows = total.sample.draw(sample_size(self.n_classes_))
+        return self._source.grounds(), self._source.judge(rows, int(total.sums["count"].sum()))
+
+    def _interval(
+        self, accuracy: float, total: Reduced, judged: tuple[Grounds, Judgement] | None, level: float
+    ) -> tuple[float, float]:
+        """Return the interval: with a sample of the rows, the smallest that holds the estimate and what is likely.
+
+        A method is not wrong by less because it does not know it: whatever it says, the interval reaches as far as that
+        of the combined judgement.
+        """
+        n = int(total.sums["count"].sum())
+        mean = total.sums["value"].sum() / n
+        low, high = sampling_interval(
+            accuracy,
+            target_variance=float(total.sums["square"].sum() / n - mean * mean),
+            n_target=n,
+            source_accuracy=self.source_accuracy_,
+            n_source=self.n_source_,
+            level=level,
+        )
+        if judged is None:
+            return low, high
+        likely = judged[1].interval(judged[1].accuracy, level)
+        return min(accuracy, likely[0]), max(accuracy, likely[1])
+
     def conclude(
         self,
         state: State,
@@ -231,22 +301,13 @@ class Estimator(ABC):
         if not 0.0 < confidence_level < 1.0:
             raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
         count = total.sums["count"]
-        n = int(count.sum())
-        mean = total.sums["value"].sum() / n
         accuracy = float(np.clip(self._accuracy(state, total), 0.0, 1.0))
-        interval = sampling_interval(
-            accuracy,
-            target_variance=float(total.sums["square"].sum() / n - mean * mean),
-            n_target=n,
-            source_accuracy=self.source_accuracy_,
-            n_source=self.n_source_,
-            level=confidence_level,
-        )
+        judged = self._judge(total)
         return Estimate(
             accuracy=accuracy,
-            interval=interval,
+            interval=self._interval(accuracy, total, judged, confidence_level),
             confidence_level=confidence_level,
-            n_samples=n,
+            n_samples=int(count.sum()),
             method=self.method,
             by_class=tuple(
                 ClassEstimate(label, int(number), float(share) if number else None)
@@ -257,7 +318,8 @@ class Estimator(ABC):
                 **self._diagnostics(state, total),
                 "source_accuracy": self.source_accuracy_,
                 "n_source": self.n_source_,
-                "interval_covers": SAMPLING_ONLY,
+                "interval_covers": SAMPLING_ONLY if judged is None else MODEL_ERROR,
+                **({} if judged is None else {"trust": judged[1].diagnostics(judged[0])}),
             },
         )
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.calibration import fit_temperature, log_softmax
+from leadline.calibration import fit_temperature, log_softmax, matching_threshold
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.outputs import FloatArray, IntArray
@@ -93,18 +93,6 @@ class DifferenceOfConfidence(SoftmaxEstimator):
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return super()._diagnostics(state, total) | {"source_confidence": self.source_confidence_}
-
-
-def matching_threshold(scores: NDArray[np.float64], correct: NDArray[np.bool_]) -> float:
-    """Return the threshold t for which the share of source scores below t is the source error.
-
-    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and the next number above the
-    largest score when there is nothing else.
-    """
-    errors = int(np.count_nonzero(~correct))
-    if errors == len(scores):
-        return float(np.nextafter(scores.max(), np.inf))
-    return float(np.partition(scores, errors)[errors])
 
 
 class AverageThresholdedConfidence(SoftmaxEstimator):
