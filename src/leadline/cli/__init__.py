@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from leadline.cli.bench import app as bench
 from leadline.cli.comparison import compare, methods
 from leadline.cli.demonstration import demo
 from leadline.cli.estimation import estimate, fit
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "estimate": estimate,
     "compare": compare,
     "methods": methods,
+    "bench": bench,
     "report": report,
     "figure": figure,
 }
