@@ -23,11 +23,12 @@ from leadline.cli.targets import ENGINES, Request, find_requests, group_texts, r
 from leadline.cli.terminal import progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.render import Cell, Document, Table, interval, percent, points, printable
+from leadline.words import sentences
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
 
-DEFAULT_METHOD = "alsa-g"
+DEFAULT_METHOD = "auto"
 EXIT_BELOW = 1
 
 
@@ -209,6 +210,8 @@ def _estimate_document(
     title, shown = without_folder(row["target"] for row in rows)
     header = ["target", *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
     header += ["true", "error"] if labelled else []
+    judged = any("trust" in row["diagnostics"] for row in rows)
+    header += ["shift"] if judged else []
     table_rows: list[list[Cell | str]] = []
     for row in rows:
         bad = min_accuracy is not None and row["accuracy"] < min_accuracy
@@ -218,9 +221,12 @@ def _estimate_document(
         cells += [interval(row["interval"]), f"{row['n_samples']:,}"]
         if labelled:
             cells += [percent(row["truth"]), points(row["error"])]
+        if judged:
+            cells.append(row["diagnostics"].get("trust", {}).get("hypothesis", ""))
         table_rows.append(cells)
     method = rows[0]["method"]
-    notes = [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
+    notes = _explanation(rows[0], level) if len(rows) == 1 else []
+    notes += [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
     notes.append(f"{method} assumes: {METHODS[method].assumption}.")
     for row in rows:
         left_out = row["diagnostics"].get("left_out")
@@ -235,6 +241,13 @@ def _estimate_document(
         notes=notes,
         tables=[Table(header, table_rows, title=title, left=range(1 + len(by)))],
     )
+
+
+def _explanation(row: dict[str, Any], level: float) -> list[str]:
+    """Return in words what a single estimate says and rests on."""
+    found = row["diagnostics"]
+    told = sentences(row["accuracy"], row["interval"], level, row["n_samples"], row["method"], found)
+    return [sentence for sentence in told if not sentence.startswith("The interval covers")]
 
 
 def _distinct(rows: list[dict[str, Any]], key: str) -> list[str]:
