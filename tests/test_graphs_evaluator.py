@@ -197,3 +197,8 @@ def test_it_is_an_estimator_of_the_family(case: Case) -> None:
     evaluator = small(model, train)
     assert isinstance(evaluator, leadline.estimators.Estimator)
     assert GNNEvaluator(**evaluator.get_params()).get_params() == evaluator.get_params()
+
+
+def test_asking_for_it_by_name_says_what_it_needs(case: Case) -> None:
+    with pytest.raises(InputError, match=r"gnn-evaluator needs graphs and the trained network, not logits alone"):
+        leadline.compare((np.eye(3), [0, 1, 2]), {"t": np.eye(3)}, methods=["gnn-evaluator"])

@@ -122,6 +122,11 @@ def make(name: str, **params: Any) -> Estimator:
     >>> make("ac").method
     'ac'
     """
+    if name == "gnn-evaluator":
+        raise InputError(
+            "gnn-evaluator needs graphs and the trained network, not logits alone; "
+            "use leadline.bench.graphs.evaluator.GNNEvaluator or `leadline bench run citation-graphs`."
+        )
     if name not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {name!r}.")
     return METHODS[name](**params)
