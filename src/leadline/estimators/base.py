@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from leadline.errors import InputError
 from leadline.estimate import ClassEstimate, Estimate
-from leadline.estimators.rows import Rows, Sample, Tally
+from leadline.estimators.rows import Rows, Sample, Tally, hashes
 from leadline.estimators.trust import Grounds, Judgement, SourceRows, sample_size
 from leadline.intervals import MODEL_ERROR, SAMPLING_ONLY, sampling_interval
 from leadline.markup import html_table
@@ -159,8 +159,9 @@ class Estimator(ABC):
         self.n_source_, self.n_classes_ = (int(size) for size in logits.shape)
         self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
         self.source_marginal_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
-        # A bounded sample of the source stays, to judge targets against.
-        kept = np.random.default_rng(0).permutation(len(logits))[: sample_size(self.n_classes_)]
+        # A bounded sample of the source stays, to judge targets against: in random order, but the same for any order of
+        # the source.
+        kept = np.lexsort((labels, hashes(logits)))[: sample_size(self.n_classes_)]
         self.source_logits_, self.source_labels_ = logits[kept].astype(np.float32), labels[kept]
         try:
             self._fit(logits, labels)

@@ -129,7 +129,7 @@ class Sample:
     @classmethod
     def of(cls, logits: FloatArray, size: int) -> Self:
         """Sample a block of rows, shape (n, c)."""
-        keys = _hashes(logits)
+        keys = hashes(logits)
         found, first, counts = np.unique(keys, return_index=True, return_counts=True)
         return cls(size, found[:size], np.array(logits[first[:size]]), counts[:size].astype(np.float64))
 
@@ -155,7 +155,7 @@ class Sample:
         return np.asarray(self.logits[np.searchsorted(np.cumsum(counts), places, side="right")])
 
 
-def _hashes(logits: FloatArray) -> NDArray[np.uint64]:
+def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
     # Adding zero makes -0 and 0 the same bits.
     bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
