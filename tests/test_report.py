@@ -19,7 +19,7 @@ from leadline.render import percent
 from leadline.report.content import MOST_SEGMENTS, build_report
 from leadline.report.page import MOST_BYTES, html_page, json_text, markdown
 from leadline.report.pictures import MOST_TARGETS, report_pictures
-from leadline.report.trust import check_agreement, check_classes, check_reach, check_size, worst
+from leadline.report.trust import check_agreement, check_classes, check_reach, check_width, worst
 
 Make = Callable[..., Outputs]
 FAST = ("alsa-g", "ac", "doc", "atc-mc")
@@ -150,7 +150,7 @@ def test_check_of_agreement_names_the_extremes() -> None:
 
 
 def test_worst_check_decides() -> None:
-    good, poor = check_size((0.5, 0.52), 100, 100), check_size((0.2, 0.8), 10, 10)
+    good, poor = check_width((0.5, 0.52)), check_width((0.2, 0.8))
     assert (worst([good]), worst([good, poor]), worst([])) == ("good", "poor", "good")
 
 

@@ -17,7 +17,7 @@ from leadline.errors import InputError
 from leadline.estimate import Estimate
 from leadline.outputs import Outputs
 from leadline.render import percent, plain
-from leadline.report.trust import TRUST, Check, check_agreement, check_classes, check_reach, check_size, worst
+from leadline.report.trust import TRUST, Check, check_agreement, check_classes, check_reach, check_width, worst
 from leadline.version import __version__
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _target(
     if source_reach is not None and target_reach is not None:
         checks.insert(0, check_reach(target_reach, source_reach))
     checks.append(check_agreement({row.method: row.accuracy for row in comparison}))
-    checks.append(check_size(estimate.interval, len(target), len(source)))
+    checks.append(check_width(estimate.interval))
     low, high = estimate.interval
     answer = (
         f"On {name}, the classifier is right on an estimated {percent(estimate.accuracy)} of "

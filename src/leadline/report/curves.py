@@ -22,6 +22,7 @@ _ERROR_LABEL = "mean absolute error (points)"
 _MOST_BARS_WITH_NUMBERS = 16
 
 
+@styled
 def error_vs_alpha(rows: Rows, ax: Axes | None = None) -> Axes:
     """Draw mean absolute error, in points, against ALSA's alpha.
 
@@ -34,7 +35,16 @@ def error_vs_alpha(rows: Rows, ax: Axes | None = None) -> Axes:
         Where to draw; None for a new figure, found at ``.figure`` of what is returned.
     """
     curves = _curves(rows, "alpha")
-    return error_curves(curves, ax, label="α, share of an anchor's area that counts as within reach")
+    alphas = sorted({x for points in curves.values() for x, _ in points})
+    if alphas and not (alphas[0] >= 0.0 and alphas[-1] < 1.0):
+        raise InputError(f"alpha must be from 0 to below 1; got {alphas[0]:g} to {alphas[-1]:g}.")
+    drawn = error_curves(curves, ax, label="α, share of an anchor's area that counts as reached")
+    # The last values before 1 differ most: space alpha by the digits of what is left out.
+    drawn.set_xlim(_undigits(_digits(alphas[0]) - 0.1), _undigits(_digits(alphas[-1]) + 0.1))
+    drawn.set_xscale("function", functions=(_digits, _undigits))
+    ticks = [x for x in (0.0, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999) if alphas[0] <= x <= alphas[-1]] or alphas
+    drawn.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    return drawn
 
 
 def error_vs_anchors(rows: Rows, ax: Axes | None = None) -> Axes:
@@ -209,6 +219,16 @@ def save_bars(groups: Mapping[str, Mapping[str, float]], path: Path) -> None:
 def save_time_against_error(points: Mapping[str, tuple[float, float]], path: Path) -> None:
     """Draw :func:`error_against_time` into a file of the kind that its name ends with."""
     save(error_against_time(points), path)
+
+
+def _digits(alpha: Any) -> Any:
+    """Return how many nines alpha begins with, counting fractions of one; limits at 1 and beyond stay finite."""
+    return -np.log10(np.maximum(1.0 - alpha, 1e-9))
+
+
+def _undigits(digits: Any) -> Any:
+    """Invert :func:`_digits`."""
+    return 1.0 - 10.0**-digits
 
 
 def _require(series: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leadline.estimators import ALSA
 
 _BINS = 10
+_LEAST_PER_BIN = 5  # the accuracy of fewer rows says nothing
 _LARGEST_DOT = 160.0
 
 
@@ -167,7 +168,7 @@ def reliability(logits: Any, labels: Any, ax: Axes | None = None) -> Axes:
     Notes
     -----
     Ten bins of equal width; the expected calibration error in the legend is the mean distance of a bin's accuracy
-    from its confidence, weighted by its rows.
+    from its confidence, weighted by its rows. Bins of fewer than five rows are not drawn.
     """
     logits = as_logits(logits)
     labels = as_labels(labels, logits)
@@ -180,8 +181,9 @@ def reliability(logits: Any, labels: Any, ax: Axes | None = None) -> Axes:
     for name, value, colour, marker, line in cases:
         confidence, accuracy, share = reliability_bins(logits, correct, value)
         error = float(share @ np.abs(accuracy - confidence))
+        enough = share * len(correct) >= _LEAST_PER_BIN
         drawn.plot(
-            100 * confidence, 100 * accuracy, line, color=colour, marker=marker, clip_on=False,
+            100 * confidence[enough], 100 * accuracy[enough], line, color=colour, marker=marker, clip_on=False,
             label=f"{name}: off by {100 * error:.1f} points",
         )  # fmt: skip
     low = 100.0 * np.floor(10.0 / logits.shape[1]) / 10.0

@@ -143,17 +143,14 @@ def check_agreement(estimates: Mapping[str, float]) -> Check:
     return Check("disagreement between methods", verdict, spread, found + meaning[verdict])
 
 
-def check_size(interval: Sequence[float], n_samples: int, n_source: int) -> Check:
-    """Check whether there are enough samples for a precise answer."""
+def check_width(interval: Sequence[float]) -> Check:
+    """Check whether the interval is narrow enough to say something."""
     half_width = (interval[1] - interval[0]) / 2
-    found = (
-        f"With {n_samples:,} samples here and {n_source:,} in the source, "
-        f"the interval reaches {100 * half_width:.1f} points to each side. "
-    )
+    found = f"The interval reaches {100 * half_width:.1f} points to each side on average. "
     meaning = {
         "good": "That is precise enough for most decisions.",
-        "caution": "More samples of the smaller set would make it narrower.",
-        "poor": "The estimate says little; more samples of the smaller set are needed.",
+        "caution": "The number is a rough one.",
+        "poor": "The number says little.",
     }
     verdict = _grade(half_width, _HALF_WIDTH)
     return Check("width of the interval", verdict, half_width, found + meaning[verdict])
