@@ -160,8 +160,8 @@ class Estimator(ABC):
         self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
         self.source_marginal_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
         # A bounded sample of the source stays, to judge targets against: in random order, but the same for any order of
-        # the source.
-        kept = np.lexsort((labels, hashes(logits)))[: sample_size(self.n_classes_)]
+        # its rows and of its classes.
+        kept = np.argsort(hashes(np.sort(logits, axis=1)), kind="stable")[: sample_size(self.n_classes_)]
         self.source_logits_, self.source_labels_ = logits[kept].astype(np.float32), labels[kept]
         try:
             self._fit(logits, labels)
