@@ -249,8 +249,24 @@ def test_missing_matplotlib_is_said(folder: Path, run: Run, monkeypatch: pytest.
 
 
 ROWS = [
-    {"method": "alsa-g", "target": "t", "variant": "alsa-g 0.9", "estimate": 0.8, "truth": 0.7, "seconds": 0.1},
-    {"method": "alsa-g", "target": "u", "variant": "alsa-g 100", "estimate": 0.8, "truth": 0.9, "seconds": 0.2},
+    {
+        "method": "alsa-g",
+        "target": "t",
+        "variant": "alsa-g 0.9",
+        "estimate": 0.8,
+        "truth": 0.7,
+        "seconds": 0.1,
+        "alpha": 0.9,
+    },
+    {
+        "method": "alsa-g",
+        "target": "u",
+        "variant": "alsa-g 100",
+        "estimate": 0.8,
+        "truth": 0.9,
+        "seconds": 0.2,
+        "alpha": 0.5,
+    },
 ]
 
 

@@ -26,7 +26,7 @@ TRUST: dict[Verdict, tuple[str, str]] = {
 _REACH = (0.03, 0.10)
 _CLASSES = (0.05, 0.15)
 _DISAGREEMENT = (0.06, 0.15)
-_HALF_WIDTH = (0.05, 0.10)
+_HALF_WIDTH = (0.08, 0.15)
 _CHANGED_CLASSES_SHOWN = 3
 
 
