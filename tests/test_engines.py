@@ -77,7 +77,7 @@ def test_streaming_is_the_estimate_in_memory(method: str, models: Any, lake: tup
     root, outputs = lake
     model = models[method]
     found = estimate_files(model, str(root), by=["country"])
-    expected = {None: model.estimate(outputs.logits)}
+    expected: dict[Any, Any] = {None: model.estimate(outputs.logits)}
     for country in COUNTRIES:
         expected[(country,)] = model.estimate(outputs.logits[outputs.metadata["country"] == country])
     assert [item.group for item in found.estimates] == [None, ("de",), ("fr",), ("it",)]
@@ -220,7 +220,7 @@ def test_names_of_keys() -> None:
 def test_segments_in_memory_are_those_of_one_column(make_outputs: Maker) -> None:
     day = np.array([2.0, 1.0, np.nan] * 100)
     outputs = make_outputs(300, metadata={"day": day})
-    found = {group: rows for group, rows in segments(outputs, ["day"])[1:]}
+    found = dict(segments(outputs, ["day"])[1:])
     expected = outputs.groups("day")
     assert [group[0] for group in found if group] == list(expected)
     for value, rows in expected.items():

@@ -78,7 +78,7 @@ def damage_pages(path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
-FAULTS = {
+FAULTS: dict[Callable[[Path], None], str] = {
     truncate: "cannot be read", foreign: "cannot be read", emptied: "cannot be read", damage_pages: "cannot be read",
     widen: "logits must have 5 classes, as in fit; got 7.", no_logits: "has no logits", text_logits: "lists of numbers",
 }  # fmt: skip

@@ -208,14 +208,17 @@ def _estimate_document(
 
     labelled = any(row["truth"] is not None for row in rows)
     title, shown = without_folder(row["target"] for row in rows)
-    header = ["target", *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
+    # Several columns to group by need the width that the name of a single target would take in every line.
+    named = len(by) < 2 or len(shown) > 1
+    title = title if named else rows[0]["target"]
+    header = [*(["target"] if named else []), *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
     header += ["true", "error"] if labelled else []
     judged = any("trust" in row["diagnostics"] for row in rows)
     header += ["shift"] if judged else []
     table_rows: list[list[Cell | str]] = []
     for row in rows:
         bad = min_accuracy is not None and row["accuracy"] < min_accuracy
-        cells: list[Cell | str] = [shown[row["target"]]]
+        cells: list[Cell | str] = [shown[row["target"]]] if named else []
         cells += group_texts(row["group"], by)
         cells.append(Cell(percent(row["accuracy"]), bar=row["accuracy"], style="red" if bad else ""))
         cells += [interval(row["interval"]), f"{row['n_samples']:,}"]
@@ -239,7 +242,7 @@ def _estimate_document(
         data=rows,
         records=flat,
         notes=notes,
-        tables=[Table(header, table_rows, title=title, left=range(1 + len(by)))],
+        tables=[Table(header, table_rows, title=title, left=range(named + len(by)))],
     )
 
 

@@ -83,7 +83,9 @@ class Accumulator:
         if not len(block):
             return
         if self.exact:
-            self._add(self.model.reduce(block, self.model.start()), None, len(block))
+            rows = self.model.sample_rows
+            sample = Sample.of(block, rows) if rows else None
+            self._add(self.model.reduce(block, self.model.start()), sample, len(block))
         else:
             self._add(None, Sample.of(block, self.sample_size), len(block))
 
@@ -96,7 +98,7 @@ class Accumulator:
     def _add(self, total: Reduced | None, sample: Sample | None, n: int) -> None:
         if total is not None:
             # Only sums are kept: what the single rows were would grow with their number.
-            self._total = Reduced(total.sums, sample=total.sample) if self._total is None else self._total + total
+            self._total = Reduced(total.sums) if self._total is None else self._total + Reduced(total.sums)
         if sample is not None:
             self._sample = sample if self._sample is None else self._sample + sample
         self._n_samples += n
@@ -106,7 +108,8 @@ class Accumulator:
         if not self._n_samples:
             raise InputError("there is nothing to estimate yet; call update(logits) first.")
         if self._total is not None:
-            return self.model.conclude(self.model.start(), self._total, confidence_level=confidence_level)
+            total = Reduced(self._total.sums, sample=self._sample)
+            return self.model.conclude(self.model.start(), total, confidence_level=confidence_level)
         assert self._sample is not None
         return self.model.estimate(self._sample.draw(self.sample_size), confidence_level=confidence_level)
 

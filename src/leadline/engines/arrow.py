@@ -169,17 +169,21 @@ class _Stream:
     # ------------------------------------------------------------------------------------------------ one pass
     def scan(self, passes: Passes, progress: Progress | None) -> GroupSums:
         """Sum all files up, on all cores, in an order that does not depend on which core is faster."""
-        total, part, file = GroupSums(grouped=bool(self.by)), GroupSums(), None
+
+        def no_sums() -> GroupSums:
+            return GroupSums(grouped=bool(self.by), sample_rows=passes.sample_rows)
+
+        total, part, file = no_sums(), no_sums(), None
         started, rows, done = time.perf_counter(), 0, 0
         for of_file, result in _in_order(passes.partial, self._blocks()):
             if of_file is not file:
                 total.merge(part)  # complete: a file that turns out bad half-way leaves nothing behind
-                part, file, done = GroupSums(), of_file, done + 1
+                part, file, done = no_sums(), of_file, done + 1
             if result is None:
-                part = GroupSums()
+                part = no_sums()
                 continue
             part.add(result)
-            rows += len(result.groups)
+            rows += len(result.block.logits)
             if progress is not None:
                 progress(done, len(self.files), rows, rows / (time.perf_counter() - started))
         total.merge(part)
@@ -235,10 +239,8 @@ class _Stream:
             if hasattr(fragment, "row_groups"):
                 fragment = fragment.subset(filter=expression, schema=schema)
         positions = _Positions(fragment)
-        scanner = fragment.scanner(
-            schema=schema, columns=[name for name in schema.names if name in needed],
-            batch_size=max(1, _BLOCK_VALUES // self.n_classes), batch_readahead=_AHEAD, fragment_readahead=1,
-        )  # fmt: skip
+        names = [name for name in schema.names if name in needed]
+        scanner = open_scanner(fragment, schema, names, max(1, _BLOCK_VALUES // self.n_classes))
         skipped, n_read = 0, 0
         for batch in scanner.to_batches():
             table, rows = pa.Table.from_batches([batch]), positions.take(batch.num_rows)
@@ -285,6 +287,13 @@ class _Stream:
     def _class_names(self, schema: Any) -> Sequence[str] | None:
         stored = (schema.metadata or {}).get(CLASSES_KEY.encode())
         return self.classes if stored is None or self.classes is not None else parse_classes(stored)
+
+
+def open_scanner(fragment: Any, schema: Any, columns: list[str], rows: int) -> Any:
+    """Return a scanner of some columns of a file, in batches of so many rows at most, that reads a little ahead."""
+    return fragment.scanner(
+        schema=schema, columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1
+    )
 
 
 class _Positions:

@@ -9,15 +9,16 @@ for each group and reduce each group's rows by themselves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.engines.samples import GroupSamples
 from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.estimators.rows import Rows
+from leadline.estimators.rows import Rows, Sample
 from leadline.outputs import FloatArray, row_blocks
 
 ALL = -1  # the number of the group of all rows
@@ -47,8 +48,7 @@ class Block:
 class Partial:
     """What a block leaves behind: what its rows add to any sums, or sums of each group and of all its rows."""
 
-    groups: NDArray[np.intp]
-    right: NDArray[np.bool_] | None
+    block: Block
     rows: tuple[Rows, ...] = ()
     sums: Mapping[int, Reduced] = field(default_factory=dict)
 
@@ -70,6 +70,12 @@ class Passes:
         self.first = True
         self.done: dict[int, tuple[State, Reduced]] = {}
         self._states: dict[int, State] = {}
+        self._samples: dict[int, Sample] = {}
+
+    @property
+    def sample_rows(self) -> int:
+        """How many rows to keep in this pass: those of the first pass are those of all."""
+        return self.estimator.sample_rows if self.first else 0
 
     @property
     def once(self) -> bool:
@@ -89,7 +95,7 @@ class Passes:
         if self.once:
             rows = self._by_row(block.logits)
             if rows is not None:
-                return Partial(block.groups, block.right, rows=rows)
+                return Partial(block, rows=rows)
         sums = {ALL: state_sums} if (state_sums := self._reduce(block.logits, ALL)) is not None else {}
         if self.grouped:
             order = np.argsort(block.groups, kind="stable")
@@ -98,7 +104,7 @@ class Passes:
                 reduced = self._reduce(block.logits[rows_of], group)
                 if reduced is not None:
                     sums[group] = reduced
-        return Partial(block.groups, block.right, sums=sums)
+        return Partial(block, sums=sums)
 
     def _reduce(self, logits: FloatArray, group: int) -> Reduced | None:
         state = self.state(group)
@@ -122,6 +128,8 @@ class Passes:
             if state is None:
                 continue
             total = sums.of(group)
+            if self.first and total.sample is not None:
+                self._samples[group] = total.sample
             coming = self.estimator.advance(state, total)
             if coming is None:
                 self.done[group] = state, total
@@ -133,14 +141,28 @@ class Passes:
     def estimate(self, group: int, level: float) -> Estimate:
         """Return the estimate of a group once its last pass is over."""
         state, total = self.done[group]
+        if total.sample is None:
+            total = replace(total, sample=self._samples.get(group))
         return self.estimator.conclude(state, total, confidence_level=level)
 
 
 class GroupSums:
-    """The sums of one pass, by group."""
+    """The sums of one pass, by group.
 
-    def __init__(self, *, grouped: bool = True) -> None:
+    Parameters
+    ----------
+    grouped
+        Whether there are groups besides the one of all rows.
+    sample_rows
+        How many rows to keep of all rows, and of each group.
+    sample_groups
+        Whether to keep rows of groups too.
+    """
+
+    def __init__(self, *, grouped: bool = True, sample_rows: int = 0, sample_groups: bool = True) -> None:
         self.grouped = grouped
+        self._all_samples = GroupSamples(sample_rows)
+        self._samples = GroupSamples(sample_rows if grouped and sample_groups else 0)
         self._stacked: dict[str, NDArray[np.float64]] = {}
         self._single: dict[int, Reduced] = {}
         # By group: rows, rows with a label, rows whose prediction is right, rows left out.
@@ -149,7 +171,9 @@ class GroupSums:
 
     def add(self, partial: Partial) -> None:
         """Add a block."""
-        groups, right = partial.groups, partial.right
+        groups, right = partial.block.groups, partial.block.right
+        self._all_samples.add(partial.block.logits, np.zeros(len(groups), dtype=np.intp))
+        self._samples.add(partial.block.logits, groups)
         n_groups = int(groups.max()) + 1
         self._counts = _grown(self._counts, n_groups)
         self._counts[:n_groups, 0] += np.bincount(groups)
@@ -167,6 +191,8 @@ class GroupSums:
     def merge(self, other: GroupSums) -> None:
         """Add the sums of other blocks, with the same numbers for groups."""
         n_groups = len(other._counts)
+        self._all_samples.merge(other._all_samples)
+        self._samples.merge(other._samples)
         self._counts = _grown(self._counts, n_groups)
         self._counts[:n_groups] += other._counts
         self._make_room(other._stacked, n_groups)
@@ -211,12 +237,20 @@ class GroupSums:
         return [ALL, *found]
 
     def of(self, group: int) -> Reduced:
-        """Return the sums of a group."""
+        """Return the sums of a group, and its sample."""
+        found = self._sums_of(group)
+        return replace(found, sample=self.sample(group)) if found.sample is None else found
+
+    def _sums_of(self, group: int) -> Reduced:
         if self._stacked:
             return Reduced(
                 {name: amount.sum(axis=0) if group == ALL else amount[group] for name, amount in self._stacked.items()}
             )
         return self._single[group]
+
+    def sample(self, group: int) -> Sample | None:
+        """Return the sample of a group; None where none was kept."""
+        return self._all_samples.of(0) if group == ALL else self._samples.of(group)
 
     def truth(self, group: int) -> float | None:
         """Return the true accuracy of a group where all labels are known."""

@@ -227,7 +227,8 @@ class _Worker:
     ) -> None:
         self.keys, self.groups = keys, Groups(len(keys))
         self.passes = _NamedPasses(estimator, self.groups, states, grouped=grouped)
-        self.sums = GroupSums(grouped=grouped)
+        # Samples of many groups would be most of their rows, and travel: only that of all rows is kept.
+        self.sums = GroupSums(grouped=grouped, sample_rows=self.passes.sample_rows, sample_groups=False)
 
     def add(self, batch: Any, names: list[str], label: str | None, *, skip_bad: bool) -> None:
         """Add a record batch."""

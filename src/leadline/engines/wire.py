@@ -19,7 +19,7 @@ def pack(reduced: Reduced, counts: NDArray[np.float64]) -> bytes:
     """Return the sums and the counts of a group as bytes (safetensors)."""
     from safetensors.numpy import save
 
-    arrays: dict[str, NDArray[Any]] = {_SUMS + name: np.ascontiguousarray(v) for name, v in reduced.sums.items()}
+    arrays: dict[str, NDArray[Any]] = {_SUMS + name: np.asarray(v, order="C") for name, v in reduced.sums.items()}
     if reduced.sample is not None:
         arrays |= {_SAMPLE + part: np.ascontiguousarray(getattr(reduced.sample, part)) for part in _PARTS}
         arrays[_SAMPLE + "size"] = np.array([reduced.sample.size])

@@ -1,0 +1,202 @@
+"""Spark on a real cluster of two executors on this machine: the local answers, also when an executor dies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import leadline
+from command_line import Run
+from leadline import Outputs
+from leadline.engines.arrow import estimate_files
+
+pytest.importorskip("pyspark", reason="PySpark is not installed")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("Spark needs Java, which is not on this machine", allow_module_level=True)
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+)
+
+Maker = Callable[..., Outputs]
+CLASSES, N_FILES, ROWS = 4, 6, 500
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """Return a session on a cluster of two executors, bound to the loopback."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF", "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "512m", "spark.sql.files.maxPartitionBytes": "16k",
+        "spark.sql.session.timeZone": "America/New_York",  # times must not depend on it
+    }  # fmt: skip
+    builder: Any = SparkSession.builder
+    builder = builder.master("local-cluster[2,1,1024]").appName("leadline-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, make_outputs: Maker) -> Path:
+    """Return a folder of Parquet files with a column of lists, labels, times and countries."""
+    root = tmp_path_factory.mktemp("lake")
+    for i in range(N_FILES):
+        outputs, rng = make_outputs(ROWS, CLASSES, seed=i, signal=1.5), np.random.default_rng(i)
+        times = np.datetime64("2026-01-01", "us") + rng.integers(0, 20 * 86400, ROWS).astype("timedelta64[s]")
+        logits = pa.array(list(outputs.logits), pa.list_(pa.float32()))
+        table = pa.table({"logits": logits, "label": outputs.labels, "time": times})
+        (root / f"country={'de' if i % 2 else 'fr'}").mkdir(exist_ok=True)
+        pq.write_table(table, root / f"country={'de' if i % 2 else 'fr'}" / f"{i}.parquet", row_group_size=100)
+    return root
+
+
+def fitted(method: str, make_outputs: Maker) -> leadline.Estimator:
+    source = make_outputs(300, CLASSES, seed=99)
+    return leadline.make(method).fit(source.logits, source.labels)
+
+
+def as_groups(df: Any, *keys: str) -> dict[Any, tuple[float, float, float, int]]:
+    """Return the result of Spark by group."""
+    names = ("accuracy", "interval_low", "interval_high", "n_samples")
+    return {tuple(row[key] for key in keys): tuple(row[name] for name in names) for row in df.collect()}
+
+
+def local_groups(model: leadline.Estimator, lake: Path, *keys: str) -> dict[Any, tuple[float, float, float, int]]:
+    """Return the result of one machine by group."""
+    return {
+        item.group or (): (item.estimate.accuracy, *item.estimate.interval, item.estimate.n_samples)
+        for item in estimate_files(model, str(lake), by=keys).estimates
+        if (item.group is None) == (not keys)
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "keys"),
+    [("ac", ()), ("ac", ("time:week", "country")), ("alsa-g", ("country", "time:hour")), ("cot", ())],
+)
+def test_spark_is_local(method: str, keys: tuple[str, ...], spark: Any, lake: Path, make_outputs: Maker) -> None:
+    from leadline.engines.spark import estimate
+
+    model = fitted(method, make_outputs)
+    found = as_groups(estimate(spark.read.parquet(str(lake)), model, logits="logits", by=list(keys)), *keys)
+    expected = local_groups(model, lake, *keys)
+    assert found.keys() == expected.keys()
+    for group, numbers in expected.items():
+        np.testing.assert_allclose(found[group], numbers, atol=1e-6)
+
+
+def test_an_executor_dies_half_way(spark: Any, lake: Path, make_outputs: Maker) -> None:
+    from leadline.engines.spark import estimate
+
+    model = fitted("alsa-g", make_outputs)
+
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:
+        time.sleep(1.0)
+        yield from batches
+
+    df = spark.read.parquet(str(lake)).repartition(12)
+    slow = df.mapInArrow(slowly, df.schema)
+    results: list[Any] = []
+    job = threading.Thread(target=lambda: results.append(as_groups(estimate(slow, model, by=["country"]), "country")))
+    before = executors()
+    assert len(before) == 2
+    job.start()
+    tracker = spark.sparkContext.statusTracker()
+
+    def finished() -> int:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return max((stage.numCompletedTasks for stage in stages if stage and stage.numTasks == 12), default=0)
+
+    deadline = time.monotonic() + 120
+    while not 2 <= finished() < 12:
+        assert time.monotonic() < deadline
+        assert job.is_alive()
+        time.sleep(0.05)
+    before[0].kill()
+    job.join(timeout=240)
+    assert not before[0].is_running()
+    expected = local_groups(model, lake, "country")
+    assert results[0].keys() == expected.keys()
+    for group, numbers in expected.items():
+        np.testing.assert_allclose(results[0][group], numbers, atol=1e-9)
+
+
+def executors() -> list[psutil.Process]:
+    """Return the executors that this process started."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            if any("ExecutorBackend" in word for word in child.cmdline()):
+                found.append(child)
+        except psutil.Error:  # ended meanwhile
+            continue
+    return found
+
+
+def test_bad_rows(spark: Any, make_outputs: Maker) -> None:
+    from pyspark.errors import PySparkException
+
+    from leadline.engines.spark import estimate
+
+    model = fitted("ac", make_outputs)
+    rows = [([1.0, 2.0, 3.0, 4.0], "a", 3), ([1.0, float("nan"), 0.0, 0.0], "a", 0), (None, "b", 0)]
+    df = spark.createDataFrame(rows, "logits array<double>, kind string, label int").coalesce(1)
+    with pytest.raises(PySparkException, match="logits must be known and finite"):
+        estimate(df, model).collect()
+    (row,) = estimate(df, model, by=["kind"], label="label", skip_bad=True).collect()
+    assert (row["kind"], row["n_samples"], row["n_left_out"], row["truth"]) == ("a", 1, 1, 1.0)
+    with pytest.raises(PySparkException, match="logits must have 4 classes, as in fit; got 2"):
+        estimate(spark.createDataFrame([([1.0, 2.0],)], "logits array<double>"), model).collect()
+
+
+def test_wrong_columns(spark: Any, lake: Path, make_outputs: Maker) -> None:
+    from leadline.engines.spark import estimate
+
+    df, model = spark.read.parquet(str(lake)), fitted("ac", make_outputs)
+    with pytest.raises(leadline.InputError, match="column 'scores' is not in the DataFrame"):
+        estimate(df, model, logits="scores")
+    with pytest.raises(leadline.InputError, match="column 'city' is not in the DataFrame"):
+        estimate(df, model, by=["city"])
+    renamed = df.withColumnRenamed("logits", "scores")
+    assert estimate(renamed, model, logits="scores").collect()[0]["n_samples"] == N_FILES * ROWS
+
+
+def test_command(spark: Any, lake: Path, make_outputs: Maker, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "doc.leadline"
+    fitted("doc", make_outputs).save(path)
+    words = ("estimate", path, lake, "--by", "week,country", "--where", "time >= '2026-01-05'", "--format", "json")
+    here, there = run(*words).data, run(*words, "--engine", "spark").data
+    assert [row["group"] for row in here] == [row["group"] for row in there]
+    for one, other in zip(here, there, strict=True):
+        np.testing.assert_allclose(other["accuracy"], one["accuracy"], atol=1e-9)
+        assert (other["n_samples"], other["truth"], other["by_class"][0]["count"]) == (
+            one["n_samples"], one["truth"], one["by_class"][0]["count"],
+        )  # fmt: skip
+    bad = lake / "country=de" / "7.parquet"
+    bad.write_text("not a table")
+    try:
+        assert run("estimate", path, lake, "--engine", "spark").error.startswith(f"{bad}: cannot be read")
+        skipped = run(*words, "--engine", "spark", "--skip-bad").data
+        assert skipped[0]["diagnostics"]["left_out"] == {"files": 1, "rows": 0}
+        assert skipped[0]["n_samples"] == here[0]["n_samples"]
+    finally:
+        bad.unlink()
