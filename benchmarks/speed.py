@@ -156,10 +156,9 @@ def fit_rows(repeats: int) -> Iterable[Row]:
 
     epochs = len(ll.ALSA(n_anchors=k, epsilon=1e-300).fit(logits, labels).history_)
     loss = fit_plain(epochs)[-1]
-    reached = [epoch["epoch"] for epoch in fit(2 * epochs).history_ if epoch["loss"] <= loss]
-    if not reached:
+    enough = next((e for e in range(1, 2 * epochs) if fit(e).history_[-1]["loss"] <= loss), None)
+    if enough is None:
         raise SystemExit(f"ALSA did not reach the loss {loss:.4f} of plain Adam within {2 * epochs} epochs.")
-    enough = int(reached[0])
     least = least_times({"leadline": lambda: fit(enough), "plain": lambda: fit_plain(epochs)}, repeats)
     yield Row(
         f"the same fit with defaults, to the loss of plain Adam after {epochs} epochs ({loss:.4f}, here after "

@@ -106,7 +106,7 @@ class ALSA(Estimator):
     max_epochs
         Training stops after this many epochs at the latest; None chooses the number from that of samples.
     learning_rate, batch_size
-        Of the Adam optimiser.
+        Of the Adam optimiser; the rate falls linearly to a twentieth.
     backend, device
         "numba" on CPUs, or "torch" on any torch device.
     seed
@@ -160,7 +160,7 @@ class ALSA(Estimator):
         learn: Collection[str] = PARTS,
         epsilon: float = 1e-5,
         max_epochs: int | None = None,
-        learning_rate: float = 1e-2,
+        learning_rate: float = 2e-2,
         batch_size: int = 256,
         backend: Literal["numba", "torch"] = "numba",
         device: str | None = None,
