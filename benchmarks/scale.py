@@ -169,8 +169,9 @@ def report(name: str, result: dict[str, float], floor: float | None) -> None:
     """Print one line."""
     seconds, rows = result["seconds"], result["rows"]
     print(
-        f"{name:32} {seconds:8.1f} s  {rows / seconds / 1e6:6.2f} M rows/s  {result['cpu_seconds'] / rows * 1e9:6.0f} ns "
-        f"of CPU a row  {result['peak_bytes'] / 1e6:6.0f} MB"
+        f"{name:32} {seconds:8.1f} s  {rows / seconds / 1e6:6.2f} M rows/s  "
+        f"{result['cpu_seconds'] / rows * 1e9:6.0f} ns of CPU a row  "
+        f"{result['peak_bytes'] / 1e6:6.0f} MB"
         + ("" if floor is None else f"  {seconds / floor:5.2f} of read + kernel")
     )
 

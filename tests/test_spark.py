@@ -74,16 +74,17 @@ def fitted(method: str, make_outputs: Maker) -> leadline.Estimator:
     return leadline.make(method).fit(source.logits, source.labels)
 
 
-def as_groups(df: Any, *keys: str) -> dict[Any, tuple[float, float, float, int]]:
+def as_groups(df: Any, *keys: str) -> dict[Any, tuple[float, ...]]:
     """Return the result of Spark by group."""
-    names = ("accuracy", "interval_low", "interval_high", "n_samples")
+    # On a cluster, no rows of single groups are kept to judge them by: their intervals cover sampling error only.
+    names = ("accuracy", "n_samples", *(() if keys else ("interval_low", "interval_high")))
     return {tuple(row[key] for key in keys): tuple(row[name] for name in names) for row in df.collect()}
 
 
-def local_groups(model: leadline.Estimator, lake: Path, *keys: str) -> dict[Any, tuple[float, float, float, int]]:
+def local_groups(model: leadline.Estimator, lake: Path, *keys: str) -> dict[Any, tuple[float, ...]]:
     """Return the result of one machine by group."""
     return {
-        item.group or (): (item.estimate.accuracy, *item.estimate.interval, item.estimate.n_samples)
+        item.group or (): (item.estimate.accuracy, item.estimate.n_samples, *(() if keys else item.estimate.interval))
         for item in estimate_files(model, str(lake), by=keys).estimates
         if (item.group is None) == (not keys)
     }

@@ -170,17 +170,15 @@ class _Stream:
     def scan(self, passes: Passes, progress: Progress | None) -> GroupSums:
         """Sum all files up, on all cores, in an order that does not depend on which core is faster."""
 
-        def no_sums() -> GroupSums:
-            return GroupSums(grouped=bool(self.by), sample_rows=passes.sample_rows)
-
-        total, part, file = no_sums(), no_sums(), None
+        total, file = GroupSums(grouped=bool(self.by), sample_rows=passes.sample_rows), None
+        part = total.fresh()
         started, rows, done = time.perf_counter(), 0, 0
         for of_file, result in _in_order(passes.partial, self._blocks()):
             if of_file is not file:
                 total.merge(part)  # complete: a file that turns out bad half-way leaves nothing behind
-                part, file, done = no_sums(), of_file, done + 1
+                part, file, done = total.fresh(), of_file, done + 1
             if result is None:
-                part = no_sums()
+                part = total.fresh()
                 continue
             part.add(result)
             rows += len(result.block.logits)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leadline.engines.samples import GroupSamples
 from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.estimators.rows import Rows, Sample
+from leadline.estimators.rows import Rows, Sample, hashes
 from leadline.outputs import FloatArray, row_blocks
 
 ALL = -1  # the number of the group of all rows
@@ -46,9 +46,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """What a block leaves behind: what its rows add to any sums, or sums of each group and of all its rows."""
+    """What a block leaves behind: its rows' hashes, and what they add to any sums or sums of each group and of all."""
 
     block: Block
+    keys: NDArray[np.uint64] | None = None
     rows: tuple[Rows, ...] = ()
     sums: Mapping[int, Reduced] = field(default_factory=dict)
 
@@ -92,10 +93,11 @@ class Passes:
 
     def partial(self, block: Block) -> Partial:
         """Reduce a block."""
+        keys = hashes(block.logits) if self.sample_rows else None
         if self.once:
             rows = self._by_row(block.logits)
             if rows is not None:
-                return Partial(block, rows=rows)
+                return Partial(block, keys, rows)
         sums = {ALL: state_sums} if (state_sums := self._reduce(block.logits, ALL)) is not None else {}
         if self.grouped:
             order = np.argsort(block.groups, kind="stable")
@@ -104,7 +106,7 @@ class Passes:
                 reduced = self._reduce(block.logits[rows_of], group)
                 if reduced is not None:
                     sums[group] = reduced
-        return Partial(block, sums=sums)
+        return Partial(block, keys, sums=sums)
 
     def _reduce(self, logits: FloatArray, group: int) -> Reduced | None:
         state = self.state(group)
@@ -169,11 +171,18 @@ class GroupSums:
         self._counts = np.zeros((0, 4))
         self._all_counts: NDArray[np.float64] | None = None
 
+    def fresh(self) -> GroupSums:
+        """Return sums of nothing, to be merged into these."""
+        other = GroupSums(grouped=self.grouped)
+        other._all_samples, other._samples = self._all_samples.fresh(), self._samples.fresh()
+        return other
+
     def add(self, partial: Partial) -> None:
         """Add a block."""
         groups, right = partial.block.groups, partial.block.right
-        self._all_samples.add(partial.block.logits, np.zeros(len(groups), dtype=np.intp))
-        self._samples.add(partial.block.logits, groups)
+        if partial.keys is not None:
+            self._all_samples.add(partial.block.logits, partial.keys, np.zeros(len(groups), dtype=np.intp))
+            self._samples.add(partial.block.logits, partial.keys, groups)
         n_groups = int(groups.max()) + 1
         self._counts = _grown(self._counts, n_groups)
         self._counts[:n_groups, 0] += np.bincount(groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.estimators.rows import Sample, hashes
+from leadline.estimators.rows import Sample
 from leadline.outputs import FloatArray
 
 _MOST_VALUES = 1 << 25  # logits kept for all groups together: 128 MB in single precision
@@ -33,10 +33,16 @@ class GroupSamples:
         self._kept: list[tuple[NDArray[np.intp], NDArray[np.uint64], NDArray[np.float64], FloatArray]] = []
         self._pending = 0
 
-    def add(self, logits: FloatArray, groups: NDArray[np.intp]) -> None:
-        """Add rows, shape (n, c), of these groups, shape (n,)."""
+    def fresh(self) -> GroupSamples:
+        """Return samples of nothing, to be merged into these: what could not stay here is not taken there either."""
+        other = GroupSamples(self.size)
+        other.full, other._limits = self.full, self._limits.copy()
+        return other
+
+    def add(self, logits: FloatArray, keys: NDArray[np.uint64], groups: NDArray[np.intp]) -> None:
+        """Add rows, shape (n, c), with their hashes, shape (n,), to these groups, shape (n,)."""
         if self.size and not self.full:
-            self._add(groups, hashes(logits), np.ones(len(logits)), logits)
+            self._add(groups, keys, np.ones(len(keys)), logits)
 
     def merge(self, other: GroupSamples) -> None:
         """Add the samples of other blocks."""
