@@ -179,9 +179,7 @@ def test_a_bad_file_is_one_clear_line(suffix: str, case: str, tmp_path: Path) ->
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_garbage_is_refused(suffix: str, tmp_path: Path) -> None:
     (tmp_path / f"a{suffix}").write_bytes(b"\x93garbage\xff\x00" * 50)
-    with pytest.raises(
-        InputError, match=rf"a\{suffix}: cannot be read as \{suffix} .* Check that it is complete"
-    ):
+    with pytest.raises(InputError, match=rf"a\{suffix}: cannot be read as \{suffix} .* Check that it is complete"):
         read_outputs(tmp_path / f"a{suffix}")
 
 

@@ -66,10 +66,7 @@ def test_fit_writes_a_model_that_estimates_the_same(folder: Path, run: Run) -> N
     assert (result.code, result.err) == (0, "")
     source, target = read_outputs("source.npz"), read_outputs("plain.npz")
     expected = leadline.make("doc").fit(source.logits, source.labels)
-    assert (
-        leadline.load("doc.leadline").estimate(target.logits).accuracy
-        == expected.estimate(target.logits).accuracy
-    )
+    assert leadline.load("doc.leadline").estimate(target.logits).accuracy == expected.estimate(target.logits).accuracy
     assert result.data["source_accuracy"] == source.accuracy
     assert (result.data["method"], result.data["n_samples"], result.data["n_classes"]) == ("doc", 300, 5)
 
@@ -127,8 +124,7 @@ def test_wrong_fit_options(words: list[str], message: str, folder: Path, run: Ru
 
 def test_fit_needs_labels(folder: Path, run: Run) -> None:
     assert (
-        run("fit", "plain.npz", "-o", "new.leadline").error
-        == "plain.npz must have labels to fit on; got logits only."
+        run("fit", "plain.npz", "-o", "new.leadline").error == "plain.npz must have labels to fit on; got logits only."
     )
     assert not Path("new.leadline").exists()
 
@@ -144,9 +140,7 @@ def test_fit_overwrites_only_by_force(folder: Path, run: Run) -> None:
 
 def test_fit_never_replaces_its_source(folder: Path, run: Run) -> None:
     before = Path("source.npz").read_bytes()
-    assert (
-        "must not replace its own source" in run("fit", "source.npz", "-o", "./source.npz", "--force").error
-    )
+    assert "must not replace its own source" in run("fit", "source.npz", "-o", "./source.npz", "--force").error
     assert Path("source.npz").read_bytes() == before
 
 
@@ -165,9 +159,7 @@ def test_class_names(folder: Path, run: Run) -> None:
 
 # ------------------------------------------------------------------------------------------- compare, methods
 def test_compare_is_the_library_answer(folder: Path, run: Run) -> None:
-    result = run(
-        "compare", "source.npz", "labelled.npz", "plain.npz", "--methods", "ac,doc", "--format", "json"
-    )
+    result = run("compare", "source.npz", "labelled.npz", "plain.npz", "--methods", "ac,doc", "--format", "json")
     assert (result.code, result.err) == (0, "")
     targets = {name: read_outputs(f"{name}.npz") for name in ("labelled", "plain")}
     expected = leadline.compare(read_outputs("source.npz"), targets, methods=["ac", "doc"])

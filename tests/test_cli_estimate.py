@@ -40,9 +40,7 @@ def test_formats_agree(folder: Path, run: Run) -> None:
         data = run(*command, "json").data
         table = list(csv.DictReader(io.StringIO(run(*command, "csv").out)))
         lines = run(*command, "md").out.splitlines()
-        markdown = [
-            [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")
-        ]
+        markdown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
         text = run(*command, "table").out
         assert len(data) == len(table) == len(markdown) - 1
         for row, flat, cells in zip(data, table, markdown[1:], strict=True):
@@ -63,19 +61,13 @@ def test_segments_and_total(folder: Path, run: Run) -> None:
     outputs, model = read_outputs("traffic.parquet"), leadline.load("ac.leadline")
     of_mail = outputs.metadata["channel"] == "mail"
     assert rows[2]["accuracy"] == model.estimate(outputs.logits[of_mail]).accuracy
-    assert rows[2]["truth"] == np.mean(
-        outputs.logits[of_mail].argmax(1) == np.asarray(outputs.labels)[of_mail]
-    )
+    assert rows[2]["truth"] == np.mean(outputs.logits[of_mail].argmax(1) == np.asarray(outputs.labels)[of_mail])
     # The mean confidence of the whole is the mean of equally large segments.
-    np.testing.assert_allclose(
-        np.mean([row["accuracy"] for row in rows[1:]]), rows[0]["accuracy"], atol=1e-12
-    )
+    np.testing.assert_allclose(np.mean([row["accuracy"] for row in rows[1:]]), rows[0]["accuracy"], atol=1e-12)
 
 
 def test_rows_without_a_segment_are_not_taken_for_the_total(folder: Path, run: Run) -> None:
-    Path("gaps.csv").write_text(
-        "logit_0,logit_1,logit_2,logit_3,logit_4,day\n" + "1,2,3,4,5,1\n5,4,3,2,1,\n" * 3
-    )
+    Path("gaps.csv").write_text("logit_0,logit_1,logit_2,logit_3,logit_4,day\n" + "1,2,3,4,5,1\n5,4,3,2,1,\n" * 3)
     rows = run("estimate", "ac.leadline", "gaps.csv", "--by", "day", "--format", "json").data
     assert [row["n_samples"] for row in rows] == [6, 3, 3]
     assert rows[0]["group"] is None
@@ -90,9 +82,7 @@ def test_unknown_segment_column(folder: Path, run: Run) -> None:
 @pytest.mark.parametrize(("offset", "code"), [(-1e-9, 0), (0.0, 0), (1e-9, 1)])
 def test_gate_is_exact(offset: float, code: int, folder: Path, run: Run) -> None:
     accuracy = run("estimate", "ac.leadline", "plain.npz", "--format", "json").data[0]["accuracy"]
-    result = run(
-        "estimate", "ac.leadline", "plain.npz", "--min-accuracy", repr(accuracy + offset), "--format", "json"
-    )
+    result = run("estimate", "ac.leadline", "plain.npz", "--min-accuracy", repr(accuracy + offset), "--format", "json")
     assert result.code == code
     assert len(result.data) == 1
     assert bool(result.err) == bool(code)

@@ -39,9 +39,7 @@ def test_hostile_files(folder: Path, run: Run) -> None:
         assert run("compare", "source.npz", name, "--methods", "ac").error
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"not a model", b"\xff" * 64, b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "]
-)
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\xff" * 64, b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
 def test_hostile_models(content: bytes, folder: Path, run: Run) -> None:
     Path("bad.leadline").write_bytes(content)
     assert "bad.leadline" in run("estimate", "bad.leadline", "plain.npz").error
@@ -58,9 +56,7 @@ def test_control_characters_in_names_never_reach_the_terminal(folder: Path, run:
         result = run("estimate", "ac.leadline", name, "--format", format)
         assert result.code == 0
         assert "\x1b" not in result.out or format == "csv"
-    assert run("estimate", "ac.leadline", name, "--format", "json").data[0]["target"] == name.removesuffix(
-        ".npz"
-    )
+    assert run("estimate", "ac.leadline", name, "--format", "json").data[0]["target"] == name.removesuffix(".npz")
     assert "\x1b" not in run("estimate", "ac.leadline", name, "--by", "day").error
 
 
@@ -71,9 +67,7 @@ def test_a_name_that_is_not_unicode(folder: Path, run: Run) -> None:
         assert run("estimate", "ac.leadline", name, "--format", format).code == 0
 
 
-def test_memory_and_system_errors_are_one_line(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_and_system_errors_are_one_line(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(error: BaseException) -> Callable[..., None]:
         def read(*_: object, **__: object) -> None:
             raise error
@@ -83,9 +77,7 @@ def test_memory_and_system_errors_are_one_line(
     words = ("estimate", "ac.leadline", "plain.npz")
     monkeypatch.setattr("leadline.files.read_outputs", fail(MemoryError()))
     assert run(*words).error == "not enough memory for this input."
-    monkeypatch.setattr(
-        "leadline.files.read_outputs", fail(PermissionError(13, "Permission denied", "plain.npz"))
-    )
+    monkeypatch.setattr("leadline.files.read_outputs", fail(PermissionError(13, "Permission denied", "plain.npz")))
     assert run(*words).error == "Permission denied: plain.npz"
     monkeypatch.setattr("leadline.files.read_outputs", fail(KeyboardInterrupt()))
     assert run(*words) == Result(130, "", "")

@@ -35,18 +35,12 @@ def result(source: Outputs, targets: dict[str, Any]) -> Comparison:
     return compare(source, targets, methods=FAST)
 
 
-def test_rows_are_what_the_estimators_say(
-    result: Comparison, source: Outputs, targets: dict[str, Any]
-) -> None:
-    assert [(row.target, row.method) for row in result] == [
-        (target, method) for target in targets for method in FAST
-    ]
+def test_rows_are_what_the_estimators_say(result: Comparison, source: Outputs, targets: dict[str, Any]) -> None:
+    assert [(row.target, row.method) for row in result] == [(target, method) for target in targets for method in FAST]
     assert len(result) == len(result.rows) == 6
     for row in result:
         target = targets[row.target]
-        logits = (
-            target.logits if isinstance(target, Outputs) else target[0] if row.target == "pair" else target
-        )
+        logits = target.logits if isinstance(target, Outputs) else target[0] if row.target == "pair" else target
         expected = leadline.make(row.method).fit(source.logits, source.labels).estimate(logits)
         assert (row.accuracy, row.interval, row.n_samples) == (
             expected.accuracy,
@@ -129,9 +123,7 @@ def test_seeds_only_where_something_is_random(source: Outputs, targets: dict[str
 def test_mean_over_seeds(source: Outputs, targets: dict[str, Any]) -> None:
     options = {"alsa-g": {"n_anchors": 5, "max_epochs": 1}}
     result = compare(source, {"t": targets["hard"]}, methods=["alsa-g"], seeds=[0, 1], options=options)
-    assert result.accuracy("alsa-g", "t") == pytest.approx(
-        np.mean([row.accuracy for row in result]), abs=1e-15
-    )
+    assert result.accuracy("alsa-g", "t") == pytest.approx(np.mean([row.accuracy for row in result]), abs=1e-15)
 
 
 def test_a_seed_among_the_options_wins(source: Outputs, targets: dict[str, Any]) -> None:

@@ -90,9 +90,7 @@ def test_outputs_are_deterministic(demo: Demo) -> None:
 
 def test_nothing_is_overwritten(demo: Demo) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo.folder.iterdir()}
-    with pytest.raises(
-        InputError, match=r"source\.npz exists; use --force to overwrite it, or another folder"
-    ):
+    with pytest.raises(InputError, match=r"source\.npz exists; use --force to overwrite it, or another folder"):
         run(demo.folder)
     assert {path: path.stat().st_mtime_ns for path in demo.folder.iterdir()} == before
 
@@ -108,9 +106,7 @@ def test_command_without_matplotlib_and_its_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        "leadline.demo.find_spec", lambda name: None if name == "matplotlib" else find_spec(name)
-    )
+    monkeypatch.setattr("leadline.demo.find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "-o", "out"]) == 0
     out = capsys.readouterr().out
@@ -145,9 +141,7 @@ def test_figure_file_is_a_picture(demo: Demo) -> None:
 
 
 def test_figure_shows_every_labelled_row_in_percent() -> None:
-    ax = predicted_vs_true(
-        [row("ac", 0.8, 0.7), row("ac", 0.6, 0.5), row("doc", 0.9, 0.7), row("doc", 0.1, None)]
-    )
+    ax = predicted_vs_true([row("ac", 0.8, 0.7), row("ac", 0.6, 0.5), row("doc", 0.9, 0.7), row("doc", 0.1, None)])
     first, second = marks(ax)
     np.testing.assert_allclose(first.get_xydata(), [[70.0, 80.0], [50.0, 60.0]])
     np.testing.assert_allclose(second.get_xydata(), [[70.0, 90.0]])

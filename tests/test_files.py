@@ -56,9 +56,7 @@ def assert_same(read: Outputs, written: Outputs) -> None:
 # ----------------------------------------------------------------------------------------- round trips
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("suffix", RICH)
-def test_round_trip_with_everything(
-    suffix: str, dtype: Any, tmp_path: Path, make_outputs: MakeOutputs
-) -> None:
+def test_round_trip_with_everything(suffix: str, dtype: Any, tmp_path: Path, make_outputs: MakeOutputs) -> None:
     classes = ["dog", "cat", "mouse", "Kätzchen"]
     written = make_outputs(30, 4, dtype=dtype, metadata=full_metadata(30), classes=classes)
     path = tmp_path / f"outputs{suffix}"
@@ -174,9 +172,7 @@ def test_names_as_labels_follow_the_stored_classes(tmp_path: Path) -> None:
 
 def test_safetensors_of_torch_in_bfloat16(tmp_path: Path) -> None:
     logits = torch.tensor([[0.5, -1.25], [3.0, 2.0]])
-    save_file(
-        {"logits": logits.to(torch.bfloat16), "labels": torch.tensor([1, 0])}, tmp_path / "a.safetensors"
-    )
+    save_file({"logits": logits.to(torch.bfloat16), "labels": torch.tensor([1, 0])}, tmp_path / "a.safetensors")
     read = read_outputs(tmp_path / "a.safetensors")
     np.testing.assert_array_equal(read.logits, logits.numpy())
     assert read.logits.dtype == np.float32
@@ -194,9 +190,7 @@ def test_parquet_of_pandas_with_logit_columns_in_any_order(tmp_path: Path, make_
     assert read.metadata["city"].tolist() == ["Bern", None] * 10
 
 
-def test_parquet_of_polars_with_lists_in_several_row_groups(
-    tmp_path: Path, make_outputs: MakeOutputs
-) -> None:
+def test_parquet_of_polars_with_lists_in_several_row_groups(tmp_path: Path, make_outputs: MakeOutputs) -> None:
     made = make_outputs(20, 3)
     frame = pl.DataFrame({"logits": made.logits.tolist(), "label": made.labels})
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=7)

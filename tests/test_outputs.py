@@ -72,16 +72,11 @@ HOLDERS: dict[str, Callable[[], Any]] = {
         [pa.table({"logits": fixed_lists()[:1]}), pa.table({"logits": fixed_lists()[1:]})]
     ),
     "Arrow lists": lambda: pa.array(LOGITS.tolist()),
-    "Arrow large lists, sliced": lambda: pa.array(
-        [[9.0] * 12, *LOGITS.tolist()], pa.large_list(pa.float32())
-    ).slice(1),
+    "Arrow large lists, sliced": lambda: pa.array([[9.0] * 12, *LOGITS.tolist()], pa.large_list(pa.float32())).slice(1),
     "Arrow fixed lists": fixed_lists,
     "Arrow tensors": lambda: pa.FixedShapeTensorArray.from_numpy_ndarray(LOGITS),
     "Arrow decimals": lambda: pa.table(
-        {
-            name: pa.array(column, pa.float64()).cast(pa.decimal128(12, 3))
-            for name, column in columns(NAMES).items()
-        }
+        {name: pa.array(column, pa.float64()).cast(pa.decimal128(12, 3)) for name, column in columns(NAMES).items()}
     ),
 }
 
@@ -101,9 +96,7 @@ def test_as_logits_keeps_single_precision(holder: str) -> None:
     assert as_logits(HOLDERS[holder]()).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "holder", ["numpy", "Fortran order", "unmasked masked array", "torch", "Arrow fixed lists"]
-)
+@pytest.mark.parametrize("holder", ["numpy", "Fortran order", "unmasked masked array", "torch", "Arrow fixed lists"])
 def test_as_logits_does_not_copy_one_block(holder: str) -> None:
     value = HOLDERS[holder]()
     first, second = as_logits(value), as_logits(value)
@@ -278,9 +271,7 @@ def test_bad_classes_are_refused(classes: Any, message: str) -> None:
         as_classes(classes, 3)
 
 
-@pytest.mark.parametrize(
-    "name", ["prob_0", "probs", "Probabilities", "p_3", "p", "softmax", "y_proba", "prob.cat"]
-)
+@pytest.mark.parametrize("name", ["prob_0", "probs", "Probabilities", "p_3", "p", "softmax", "y_proba", "prob.cat"])
 def test_names_of_probabilities(name: str) -> None:
     assert is_probability_name(name)
 
@@ -313,9 +304,7 @@ def test_outputs_have_a_length_and_a_width() -> None:
 
 @pytest.mark.parametrize("column", [["a", "b"], [["a"], ["b"], ["c"]], "abc"])
 def test_metadata_must_have_one_value_for_each_row(column: Any) -> None:
-    with pytest.raises(
-        InputError, match="metadata column 'segment' must have one value for each of the 3 rows"
-    ):
+    with pytest.raises(InputError, match="metadata column 'segment' must have one value for each of the 3 rows"):
         Outputs(LOGITS, metadata={"segment": column})
 
 

@@ -16,9 +16,7 @@ from leadline.render import Cell, Document, Table, bar, render
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_tables_fit_their_terminal(width: int) -> None:
     cells: list[Cell | str] = [Cell("97.5 %", bar=0.975), "97.0 to 98.0 %", "1,000"]
-    table = Table(
-        ["target", "estimated accuracy", "interval", "samples"], [["a" * 30, *cells], ["b", *cells]]
-    )
+    table = Table(["target", "estimated accuracy", "interval", "samples"], [["a" * 30, *cells], ["b", *cells]])
     document = Document(data=[], records=[], tables=[table], commands=["leadline " + "x" * 300])
     console = Console(file=io.StringIO(), width=width)
     lines = render(document, "table", console).splitlines()

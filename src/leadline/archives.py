@@ -31,9 +31,7 @@ def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]
     require_logits("logits" in shapes, list(shapes), "an array `logits`")
     label = label_column(shapes)
     rows = shapes["logits"][:1]
-    columns = [
-        name for name, shape in shapes.items() if shape == rows and name not in ("logits", label, "classes")
-    ]
+    columns = [name for name, shape in shapes.items() if shape == rows and name not in ("logits", label, "classes")]
     return Contents(
         logits=load("logits"),
         labels=None if label is None else load(label),
@@ -69,9 +67,7 @@ def read_npz(path: Path) -> Contents:
             with archive.open(members[name]) as stream:
                 return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
 
-        return _from_arrays(
-            {name: _header_shape(archive, name, info) for name, info in members.items()}, load
-        )
+        return _from_arrays({name: _header_shape(archive, name, info) for name, info in members.items()}, load)
 
 
 def write_npz(outputs: Outputs, path: Path) -> None:
@@ -93,18 +89,12 @@ def _header_shape(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) ->
     """Return the shape of an array in an archive; refuse objects and headers that cannot be true."""
     with archive.open(info) as stream:
         version = np.lib.format.read_magic(stream)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(stream)
     if dtype.hasobject:
-        raise InputError(
-            f"array {name!r} holds pickled objects, which are never loaded; store text as Unicode arrays."
-        )
+        raise InputError(f"array {name!r} holds pickled objects, which are never loaded; store text as Unicode arrays.")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > info.file_size:
-        raise InputError(
-            f"array {name!r} claims the shape {shape}, more than its {info.file_size} bytes can hold."
-        )
+        raise InputError(f"array {name!r} claims the shape {shape}, more than its {info.file_size} bytes can hold.")
     if info.file_size > max(_SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO * info.compress_size):
         raise InputError(
             f"array {name!r} would grow from {info.compress_size} to {info.file_size} bytes when unpacked; "
@@ -121,8 +111,7 @@ def _unicode(values: NDArray[Any], name: str) -> NDArray[Any]:
         if array.tolist() == texts:
             return array
     raise InputError(
-        f"{name} must be numbers, times or text without missing values to be stored in .npz; "
-        "write .parquet instead."
+        f"{name} must be numbers, times or text without missing values to be stored in .npz; write .parquet instead."
     )
 
 
@@ -146,9 +135,7 @@ def read_safetensors(path: Path) -> Contents:
     for name, values in json.loads(notes.get(_TEXT_KEY, "{}")).items():
         metadata[name] = np.fromiter(values, dtype=object, count=len(values))
     stored = notes.get(CLASSES_KEY)
-    return replace(
-        contents, metadata=metadata, classes=contents.classes if stored is None else parse_classes(stored)
-    )
+    return replace(contents, metadata=metadata, classes=contents.classes if stored is None else parse_classes(stored))
 
 
 def write_safetensors(outputs: Outputs, path: Path) -> None:

@@ -19,9 +19,7 @@ from leadline.errors import InputError
 
 _LOGIT_COLUMN = re.compile(r"logit_(\d{1,9})", re.ASCII)
 _LABEL_COLUMNS = ("label", "labels")
-_PROBABILITY_WORDS = frozenset(
-    {"prob", "probs", "proba", "probas", "probability", "probabilities", "softmax"}
-)
+_PROBABILITY_WORDS = frozenset({"prob", "probs", "proba", "probas", "probability", "probabilities", "softmax"})
 
 
 # -------------------------------------------------------------------------------------------- in memory
@@ -62,15 +60,9 @@ def as_column(value: Any, name: str) -> NDArray[Any]:
 
 def _as_arrow(value: Any, name: str) -> Any | None:
     """Return tables as an Arrow table, series and Arrow arrays as a chunked array, None for the rest."""
-    pandas: Any = sys.modules.get(
-        "pandas"
-    )  # whoever holds a frame has imported it; Leadline itself never does
+    pandas: Any = sys.modules.get("pandas")  # whoever holds a frame has imported it; Leadline itself never does
     from_pandas = pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series)
-    if (
-        not from_pandas
-        and not hasattr(value, "__arrow_c_stream__")
-        and not hasattr(value, "__arrow_c_array__")
-    ):
+    if not from_pandas and not hasattr(value, "__arrow_c_stream__") and not hasattr(value, "__arrow_c_array__"):
         return None
     import pyarrow as pa
 
@@ -133,14 +125,10 @@ def logit_columns(names: Sequence[str], name: str = "logits") -> list[str]:
         if match := _LOGIT_COLUMN.fullmatch(column):
             other = numbers.setdefault(int(match[1]), column)
             if other != column:
-                raise InputError(
-                    f"{name} must have one column for each class; got both {other!r} and {column!r}."
-                )
+                raise InputError(f"{name} must have one column for each class; got both {other!r} and {column!r}.")
     if "logits" in names:
         if numbers:
-            raise InputError(
-                f"{name} must be in one place; got 'logits' and also {min(numbers.items())[1]!r}."
-            )
+            raise InputError(f"{name} must be in one place; got 'logits' and also {min(numbers.items())[1]!r}.")
         return ["logits"]
     for expected, number in enumerate(sorted(numbers)):
         if number != expected:
@@ -176,9 +164,7 @@ def _frame_matrix(table: Any, name: str) -> NDArray[Any]:
     if columns != ["logits"]:
         label = next((column for column in table.column_names if column.lower() in _LABEL_COLUMNS), None)
         if label is not None:
-            raise InputError(
-                f"{name} must hold logits only; got a column {label!r}. Drop it, and give labels apart."
-            )
+            raise InputError(f"{name} must hold logits only; got a column {label!r}. Drop it, and give labels apart.")
     if not columns:
         columns = table.column_names
         refuse_probabilities(columns, name)
@@ -203,8 +189,7 @@ def list_matrix(column: Any, name: str = "logits") -> NDArray[Any]:
     if len(ragged):
         row = ragged[0]
         raise InputError(
-            f"{name} must have as many values in each row; got {lengths[row]} at row {row} and {lengths[0]} "
-            "at row 0."
+            f"{name} must have as many values in each row; got {lengths[row]} at row {row} and {lengths[0]} at row 0."
         )
     width = int(lengths[0])
     parts = []
@@ -232,9 +217,7 @@ def column_values(column: Any) -> NDArray[Any]:
     if pa.types.is_decimal(kind):
         column, kind = column.cast(pa.float64()), pa.float64()
     holds_missing = pa.types.is_floating(kind) or (pa.types.is_temporal(kind) and not pa.types.is_time(kind))
-    is_flat = (
-        pa.types.is_primitive(kind) and not pa.types.is_time(kind) and kind != pa.month_day_nano_interval()
-    )
+    is_flat = pa.types.is_primitive(kind) and not pa.types.is_time(kind) and kind != pa.month_day_nano_interval()
     if is_flat and (holds_missing or column.null_count == 0):
         values: NDArray[Any] = column.to_numpy()
         return values
@@ -290,8 +273,7 @@ def _refuse_nulls(column: Any, name: str, place: str = "") -> None:
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
         raise InputError(
-            f"{name} must be known for every row; got a missing value at row {row}{place}. "
-            "Remove or repair such rows."
+            f"{name} must be known for every row; got a missing value at row {row}{place}. Remove or repair such rows."
         )
 
 

@@ -219,9 +219,7 @@ def compare(
     report = counting(progress, len(plan) * (1 + len(targets)))
     source = _as_outputs(source, "source")
     fitted = fit_planned(source, plan, progress=report)
-    return evaluate(
-        fitted, targets, classes=source.classes, confidence_level=confidence_level, progress=report
-    )
+    return evaluate(fitted, targets, classes=source.classes, confidence_level=confidence_level, progress=report)
 
 
 def plan_fits(

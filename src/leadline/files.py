@@ -90,9 +90,7 @@ def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool
         write = _format_of(path).write
         for name in outputs.metadata:
             if _RESERVED.fullmatch(name):
-                raise InputError(
-                    f"metadata column {name!r} has a name that means something else in a file; rename it."
-                )
+                raise InputError(f"metadata column {name!r} has a name that means something else in a file; rename it.")
         with _replacing(path, force=force) as temporary:
             write(outputs, temporary)
 
@@ -129,9 +127,7 @@ def _one_clear_error(path: Path, done: str) -> Iterator[None]:
             raise InputError(f"{place}: cannot be {done} ({refusal}).") from error
         reason = one_line(error) or type(error).__name__
         remedy = " Check that it is complete and of the kind that its suffix says." if done == "read" else ""
-        raise InputError(
-            f"{place}: cannot be {done} as {path.suffix or 'a file'} ({reason}).{remedy}"
-        ) from error
+        raise InputError(f"{place}: cannot be {done} as {path.suffix or 'a file'} ({reason}).{remedy}") from error
 
 
 def _require_file(path: Path) -> None:
@@ -151,9 +147,7 @@ def _format_of(path: Path) -> Format:
     try:
         return FORMATS[path.suffix.lower()]
     except KeyError:
-        raise InputError(
-            f"has the suffix {path.suffix!r}; outputs are kept in {', '.join(FORMATS)} files."
-        ) from None
+        raise InputError(f"has the suffix {path.suffix!r}; outputs are kept in {', '.join(FORMATS)} files.") from None
 
 
 @contextmanager
@@ -185,8 +179,7 @@ def _choose_classes(contents: Contents, given: Sequence[str] | None) -> Sequence
     if contents.classes is not None:
         if names != list(contents.classes):
             raise InputError(
-                f"classes must be as stored in the file, {brief(contents.classes)}; got {brief(names)}. "
-                "Leave them out."
+                f"classes must be as stored in the file, {brief(contents.classes)}; got {brief(names)}. Leave them out."
             )
         return names
     labels_are_integers = contents.labels is not None and contents.labels.dtype.kind in "iu"

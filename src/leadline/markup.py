@@ -40,9 +40,7 @@ def html_table(
     head = "".join(f"<th{side(i)}>{_escaped(title)}</th>" for i, title in enumerate(header))
     body = "".join(
         "<tr>"
-        + "".join(
-            f'<td data-label="{escape(header[i])}"{side(i)}>{_escaped(cell)}</td>' for i, cell in enumerate(row)
-        )
+        + "".join(f'<td data-label="{escape(header[i])}"{side(i)}>{_escaped(cell)}</td>' for i, cell in enumerate(row))
         + "</tr>"
         for row in rows
     )

@@ -67,9 +67,7 @@ class Outputs:
         """Validate, and keep arrays of one kind only."""
         logits = as_logits(logits)
         names = None if classes is None else as_classes(classes, logits.shape[1])
-        columns = {
-            name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()
-        }
+        columns = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
         for name, column in columns.items():
             if column.shape != (len(logits),):
                 raise InputError(
@@ -77,9 +75,7 @@ class Outputs:
                     f"got shape {column.shape}."
                 )
         object.__setattr__(self, "logits", logits)
-        object.__setattr__(
-            self, "labels", None if labels is None else as_labels(labels, logits, classes=names)
-        )
+        object.__setattr__(self, "labels", None if labels is None else as_labels(labels, logits, classes=names))
         object.__setattr__(self, "metadata", columns)
         object.__setattr__(self, "classes", names)
 
@@ -121,9 +117,7 @@ class Outputs:
         return {value: order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
 
 
-def as_logits(
-    value: Any, *, name: str = "logits", n_classes: int | None = None, partial: bool = False
-) -> FloatArray:
+def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None, partial: bool = False) -> FloatArray:
     """Return ``value`` as a finite floating-point array of shape (n, c), without copying where possible.
 
     NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken. Of a
@@ -143,18 +137,14 @@ def as_logits(
     """
     array = as_matrix(value, name)
     if array.ndim != 2:
-        raise InputError(
-            f"{name} must have shape (samples, classes); got {array.ndim} dimension(s), {array.shape}."
-        )
+        raise InputError(f"{name} must have shape (samples, classes); got {array.ndim} dimension(s), {array.shape}.")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} must be real numbers; got dtype {array.dtype}.")
     n, c = array.shape
     if n == 0 and not partial:
         raise InputError(f"{name} must have at least one row; got none.")
     if c < 2:
-        raise InputError(
-            f"{name} must have at least 2 classes (columns); got {c}. Give a binary model two columns."
-        )
+        raise InputError(f"{name} must have at least 2 classes (columns); got {c}. Give a binary model two columns.")
     if n_classes is not None and c != n_classes:
         raise InputError(f"{name} must have {n_classes} classes, as in fit; got {c}.")
     if array.dtype not in (np.float32, np.float64):
@@ -188,14 +178,12 @@ def as_labels(
         return _labels_from_names(array, name, classes)
     if array.dtype.kind not in "iu":
         raise InputError(
-            f"{name} must be integers from 0 to {c - 1}, the column of the true class; "
-            f"got dtype {array.dtype}."
+            f"{name} must be integers from 0 to {c - 1}, the column of the true class; got dtype {array.dtype}."
         )
     if array.min() < 0 or array.max() >= c:
         row = int(np.flatnonzero((array < 0) | (array >= c))[0])
         raise InputError(
-            f"{name} must be from 0 to {c - 1}, as the logits have {c} classes; "
-            f"got {array[row]} at row {row}."
+            f"{name} must be from 0 to {c - 1}, as the logits have {c} classes; got {array[row]} at row {row}."
         )
     return array.astype(np.int64, copy=False)
 

@@ -214,9 +214,7 @@ def _rich_table(table: Table, console: Console) -> RichTable:
         side: Literal["left", "right"] = "left" if words or i in barred else "right"
         laid_out.add_column(Text(title), justify=side, no_wrap=not words, overflow="fold")
     for row in rows:
-        laid_out.add_row(
-            *(_rich_cell(row[i], widths[i] if i in barred else 0, length, unicode) for i in columns)
-        )
+        laid_out.add_row(*(_rich_cell(row[i], widths[i] if i in barred else 0, length, unicode) for i in columns))
     return laid_out
 
 

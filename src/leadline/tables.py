@@ -44,9 +44,7 @@ def require_logits(found: bool, names: Sequence[str], kind: str) -> None:
     """Refuse a file without logits, saying what it has instead."""
     if not found:
         refuse_probabilities(names)
-        raise InputError(
-            f"has no logits; {kind} must be named so, but the names are: {brief(names) or 'none'}."
-        )
+        raise InputError(f"has no logits; {kind} must be named so, but the names are: {brief(names) or 'none'}.")
 
 
 def from_table(table: Any) -> Contents:

@@ -112,9 +112,7 @@ class _Files(Mapping[str, Outputs]):
         return len(self._paths)
 
 
-def comparison_document(
-    comparison: Comparison, *, notes: Sequence[str] = (), commands: Sequence[str] = ()
-) -> Document:
+def comparison_document(comparison: Comparison, *, notes: Sequence[str] = (), commands: Sequence[str] = ()) -> Document:
     """Return a comparison as data, as a table of targets against methods, and as a table of errors."""
     errors = comparison.mean_absolute_errors()
     tables = [_estimates_table(comparison)]

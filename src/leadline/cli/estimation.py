@@ -41,9 +41,7 @@ def fit(
     ] = DEFAULT_METHOD,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--option", metavar="KEY=VALUE", help="An option of the method; may be given several times."
-        ),
+        typer.Option("--option", metavar="KEY=VALUE", help="An option of the method; may be given several times."),
     ] = None,
     seed: Annotated[
         int | None,
@@ -112,7 +110,8 @@ def estimate(
     engine: Annotated[
         str | None,
         typer.Option(
-            "--engine", metavar="|".join(ENGINES),
+            "--engine",
+            metavar="|".join(ENGINES),
             help="Treat each TARGET as one table, streamed through this machine (arrow) or on a cluster (spark).",
         ),
     ] = None,

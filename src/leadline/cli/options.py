@@ -85,10 +85,7 @@ def find_targets(patterns: Sequence[str]) -> dict[str, Path]:
     for path in found:
         require_file(path)
     stems = [str(Path(path).with_suffix("")) for path in found]
-    return {
-        (stem if stems.count(stem) == 1 else path): Path(path)
-        for stem, path in zip(stems, found, strict=True)
-    }
+    return {(stem if stems.count(stem) == 1 else path): Path(path) for stem, path in zip(stems, found, strict=True)}
 
 
 def without_folder(names: Iterable[str]) -> tuple[str, dict[str, str]]:

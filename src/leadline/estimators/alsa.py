@@ -279,4 +279,3 @@ class ALSA(Estimator):
             "stop_reason": self.stop_reason_,
             "epochs": len(self.history_),
         }
-

@@ -217,9 +217,7 @@ class Estimator(ABC):
         known = [part for part in parts if part is not None]
         return state, total, np.concatenate(known) if len(known) == len(parts) else None
 
-    def estimate_blocks(
-        self, blocks: Callable[[], Iterable[Any]], *, confidence_level: float = 0.9
-    ) -> Estimate:
+    def estimate_blocks(self, blocks: Callable[[], Iterable[Any]], *, confidence_level: float = 0.9) -> Estimate:
         """Estimate the accuracy over rows that come in blocks, with only one block in memory at a time.
 
         Parameters

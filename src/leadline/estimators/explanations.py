@@ -114,9 +114,7 @@ def _first(item: tuple[float, ...]) -> float:
     return item[0]
 
 
-def _cells(
-    top: NDArray[np.intp], second: NDArray[np.intp], odds: FloatArray, edges: Array, c: int
-) -> NDArray[np.intp]:
+def _cells(top: NDArray[np.intp], second: NDArray[np.intp], odds: FloatArray, edges: Array, c: int) -> NDArray[np.intp]:
     """Return two cells of each row, shape (n, 2): top class and runner-up, each by confidence bin."""
     bins = np.searchsorted(edges, odds)
     return np.stack([top * N_BINS + bins, (c + second) * N_BINS + bins], axis=1)

@@ -97,9 +97,7 @@ class Grounds:
         return _scores(logits, self.temperature)
 
 
-def learn_grounds(
-    logits: FloatArray, labels: IntArray, *, marginal: Array, accuracy: float, n_rows: int
-) -> Grounds:
+def learn_grounds(logits: FloatArray, labels: IntArray, *, marginal: Array, accuracy: float, n_rows: int) -> Grounds:
     """Learn from labelled source rows.
 
     Parameters

@@ -123,7 +123,7 @@ class GNNEvaluator(Estimator):
         self.source_accuracy_ = float(np.mean(predicted == labels))
         return self
 
-    def estimate(self, nodes: Any, *, confidence_level: float = 0.9) -> Estimate:
+    def estimate(self, nodes: Any, *, confidence_level: float = 0.9, lower_bound: bool = False) -> Estimate:
         """Estimate the accuracy on unlabelled nodes.
 
         Parameters
@@ -132,7 +132,11 @@ class GNNEvaluator(Estimator):
             A ``NodeSet``: messages pass over its whole graph, and the mean goes over its nodes.
         confidence_level
             Nominal coverage of the interval.
+        lower_bound
+            Not to be had from nodes: the bound needs logits.
         """
+        if lower_bound:
+            raise InputError("lower_bound needs logits; this estimator sees nodes. Ask another method for it.")
         n_classes = self._check_fitted()
         nodes = _as_nodes(nodes, "estimate")
         if not len(nodes):
