@@ -159,6 +159,6 @@ def test_target_names_are_unique(folder: Path, run: Run, make_outputs: Maker) ->
 
 def test_table_says_what_the_interval_covers(folder: Path, run: Run) -> None:
     out = " ".join(run("estimate", "ac.leadline", "plain.npz").out.split())
-    assert "The 90% interval covers sampling error of source and target only" in out
+    assert "The 90% interval covers sampling error, and the error of the model under shift" in out
     assert "true" not in out.split("The 90%")[0]
     assert "true" in run("estimate", "ac.leadline", "labelled.npz").out

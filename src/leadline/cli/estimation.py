@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "auto"
 EXIT_BELOW = 1
+#: What a table says of the shift that was found; the words under a single estimate say more.
+_SHIFTS = {"no detectable shift": "none", "label shift": "labels", "collapse": "collapse", "undecided": "unclear"}
 
 
 def fit(
@@ -212,7 +214,7 @@ def _estimate_document(
     title = title if named else rows[0]["target"]
     header = [*(["target"] if named else []), *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
     header += ["true", "error"] if labelled else []
-    judged = any("trust" in row["diagnostics"] for row in rows)
+    judged = not by and any("trust" in row["diagnostics"] for row in rows)
     header += ["shift"] if judged else []
     table_rows: list[list[Cell | str]] = []
     for row in rows:
@@ -224,7 +226,7 @@ def _estimate_document(
         if labelled:
             cells += [percent(row["truth"]), points(row["error"])]
         if judged:
-            cells.append(row["diagnostics"].get("trust", {}).get("hypothesis", ""))
+            cells.append(_SHIFTS.get(row["diagnostics"].get("trust", {}).get("hypothesis"), ""))
         table_rows.append(cells)
     method = rows[0]["method"]
     notes = _explanation(rows[0], level) if len(rows) == 1 else []
