@@ -10,6 +10,7 @@ from leadline.errors import InputError
 from leadline.estimators.alsa import ALSA
 from leadline.estimators.auto import Auto
 from leadline.estimators.base import Estimator
+from leadline.estimators.calibrated import CalibratedConfidence
 from leadline.estimators.confidence import (
     AverageConfidence,
     AverageThresholdedConfidence,
@@ -25,6 +26,7 @@ __all__ = [
     "Auto",
     "AverageConfidence",
     "AverageThresholdedConfidence",
+    "CalibratedConfidence",
     "ConfidenceTransport",
     "DifferenceOfConfidence",
     "Estimator",
@@ -86,6 +88,12 @@ METHODS: dict[str, Method] = {
     "ac": Method(
         AverageConfidence, "mean confidence",
         "confidence is calibrated on the target", "Hendrycks & Gimpel 2017",
+    ),
+    "cbpe": Method(
+        CalibratedConfidence,
+        "mean confidence, calibrated for each predicted class",
+        "calibration, class by class, is the source's",
+        "after NannyML",
     ),
     "doc": Method(
         DifferenceOfConfidence, "source accuracy plus the change of mean confidence",
