@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,8 +43,6 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
     labels
         Shape (n,): indices of the true classes.
     """
-    from scipy.optimize import minimize_scalar
-
     shifted = np.asarray(logits, dtype=np.float64)
     shifted = shifted - shifted.max(axis=1, keepdims=True)
     of_label = shifted[np.arange(len(shifted)), labels]
@@ -51,9 +51,27 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
         scale = np.exp(-log_temperature)
         return float(np.mean(np.log(np.exp(shifted * scale).sum(axis=1)) - of_label * scale))
 
-    bounds = tuple(np.log(TEMPERATURE_RANGE))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(found.x))
+    return float(np.exp(_golden_section(loss, *np.log(TEMPERATURE_RANGE))))
+
+
+def _golden_section(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the minimum of a unimodal function to 1e-6.
+
+    A few lines here, because importing SciPy's optimisers takes longer than most estimates.
+    """
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > 1e-6:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = function(right)
+    return float((low + high) / 2.0)
 
 
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:

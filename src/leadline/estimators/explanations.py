@@ -151,11 +151,10 @@ def _root_efficiency(mean: Array) -> Array:
 @lru_cache(maxsize=1)
 def _poisson_roots() -> tuple[Array, Array]:
     """Return the logarithms of means and the efficiency of the root at them."""
-    from scipy.special import gammaln
-
     mean = np.exp(np.linspace(np.log(1e-4), np.log(400.0), 400))
     counts = np.arange(900)
-    log_mass = counts * np.log(mean)[:, None] - mean[:, None] - gammaln(counts + 1)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+    log_mass = counts * np.log(mean)[:, None] - mean[:, None] - log_factorials
     return np.log(mean), (np.sqrt(counts) * np.exp(log_mass)).sum(axis=1) / np.sqrt(mean)
 
 
@@ -163,15 +162,11 @@ class _ClassCells:
     """P(cell | class) from labelled rows, smoothed by the average class, without a dense table of classes by cells."""
 
     def __init__(self, cells: NDArray[np.intp], labels: IntArray, c: int) -> None:
-        from scipy import sparse
-
         n = len(labels)
         self._c = c
         self.denominator = np.bincount(labels, minlength=c) + TEMPLATE_ROWS
-        self._counts = sparse.csr_matrix(
-            (np.full(2 * n, 0.5), (np.repeat(labels, 2), cells.ravel())), shape=(c, 2 * c * N_BINS)
-        )
-        self._transposed = self._counts.T.tocsr()
+        self._cells = cells
+        self._labels = labels
         # The average class, for either table: shares of the bins where the cell is of the class itself and where it is
         # of another, which other one it is, and what makes up for not being oneself.
         own = (cells // N_BINS) % c == labels[:, None]
@@ -195,11 +190,15 @@ class _ClassCells:
         for hit, miss, to, scale in self._tables:
             others = to * ((template * scale).sum() - template * scale)
             parts.append((template[:, None] * hit + others[:, None] * miss).ravel())
-        return np.asarray((self._transposed @ weights).reshape(2, -1) + np.stack(parts))
+        own = np.bincount(
+            self._cells.ravel(), weights=np.repeat(0.5 * weights[self._labels], 2), minlength=2 * self._c * N_BINS
+        )
+        return np.asarray(own.reshape(2, -1) + np.stack(parts))
 
     def _expected(self, ratio: Array) -> Array:
         """Return the expectation of a quantity per cell for each class, shape (c,)."""
-        found = self._counts @ ratio.ravel()
+        of_rows = 0.5 * ratio.ravel()[self._cells].sum(axis=1)
+        found = np.bincount(self._labels, weights=of_rows, minlength=self._c)
         for (hit, miss, to, scale), of_table in zip(self._tables, ratio.reshape(2, self._c, N_BINS), strict=True):
             elsewhere = to * (of_table @ miss)
             found = found + TEMPLATE_ROWS * (of_table @ hit + scale * (elsewhere.sum() - elsewhere))
