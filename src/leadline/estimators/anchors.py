@@ -48,7 +48,7 @@ class Defaults:
 
 
 DEFAULTS = {2: Defaults(reach=0.22, steps=200, alpha=0.98, tolerance=0.02),
-            1: Defaults(reach=0.13, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
+            1: Defaults(reach=0.12, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
 _LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _FEWEST = 50  # rows that are no anchors, to judge by
