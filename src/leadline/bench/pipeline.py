@@ -125,8 +125,7 @@ def extract_logits(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Store the logits of every model on source and targets as ordinary files of outputs; files there are
-    kept.
+    """Store the logits of every model on source and targets as ordinary files of outputs, keeping those there.
 
     The parameters are those of :func:`train_suite`. Returns the folders, one per model and seed.
     """

@@ -52,8 +52,7 @@ class Recipe:
     augment: bool = False
 
 
-# The paper gives no optimiser for CIFAR; a learning rate of 0.1 dropped tenfold belongs to SGD with momentum,
-# and
+# The paper gives no optimiser for CIFAR; a learning rate of 0.1 dropped tenfold belongs to SGD with momentum, and
 # shifts and mirroring go with it. Largest numbers of epochs are ours where the paper has none.
 CIFAR = Recipe("sgd", 0.1, 200, 300, 10, 5e-4, 0.9, drop_every=100, augment=True)
 AMAZON_WILDS = Recipe("adamw", 1e-5, 8, 3, None, 1e-2)

@@ -2,12 +2,11 @@
 
 Official layouts, below the data folder::
 
-    cifar-10-batches-bin/data_batch_1.bin ... test_batch.bin     or  cifar-10-batches-py/data_batch_1 ...
-    test_batch cifar-100-binary/train.bin, test.bin                         or  cifar-100-python/train, test
+    cifar-10-batches-bin/data_batch_1.bin ... test_batch.bin     (or cifar-10-batches-py/data_batch_1 ... test_batch)
+    cifar-100-binary/train.bin, test.bin                         (or cifar-100-python/train, test)
     cifar-10.1/cifar10.1_v6_data.npy, cifar10.1_v6_labels.npy    (and v4)
     cifar-10.2/cifar102_test.npz                                 (arrays images and labels)
-    CIFAR-10-C/<corruption>.npy, labels.npy                      (50,000 images each: severities 1 to 5 in
-    turn)
+    CIFAR-10-C/<corruption>.npy, labels.npy                      (50,000 images each: severities 1 to 5 in turn)
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Official layouts, below the data folder::
 
-    mnist/train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz,
-    t10k-labels-idx1-ubyte.gz mnist_m/mnist_m_test/*.png, mnist_m/mnist_m_test_labels.txt      (lines
-    "00000000.png 7")
+    mnist/train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz
+    mnist_m/mnist_m_test/*.png, mnist_m/mnist_m_test_labels.txt      (lines "00000000.png 7")
 """
 
 from __future__ import annotations

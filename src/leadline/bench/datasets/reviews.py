@@ -1,5 +1,4 @@
-"""Reviews: Amazon-WILDS for DistilBERT, and the 8,000 reviews of Blitzer et al. at hand, across domains and
-time.
+"""Reviews: Amazon-WILDS for DistilBERT, and 8,000 reviews of Blitzer et al. across domains and time.
 
 Official layout of Amazon-WILDS, below the data folder::
 
