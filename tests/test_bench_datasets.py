@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import io
@@ -18,50 +17,36 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from leadline.bench.corruptions import CORRUPTIONS
-from leadline.bench.datasets import SUITES, cifar, folders, get_suite, mnist, models_of, reviews
+from leadline.bench.datasets import SUITES, cifar, folders, get_suite, mnist, reviews
 from leadline.bench.download import Download, fetch, unpack
 from leadline.bench.inputs import ImageArray, ImageFiles, Options, Split, Texts, holdout, imbalanced_rows
 from leadline.errors import InputError
+from official_files import (
+    write_amazon_wilds,
+    write_cifar_binary,
+    write_cifar_shifts,
+    write_corruption,
+    write_image,
+    write_imagenet,
+    write_mnist,
+    write_office31,
+    write_waterbirds,
+)
 
 ALL = Options()
-
-
-def write_cifar_binary(data: Path, rng: np.random.Generator, *, n: int = 60) -> None:
-    folder = data / "cifar-10-batches-bin"
-    folder.mkdir()
-    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
-        rows = rng.integers(0, 256, (n, 3073), dtype=np.uint8)
-        rows[:, 0] = np.arange(n) % 10
-        rows.tofile(folder / f"{name}.bin")
-
-
-def write_cifar_shifts(data: Path, rng: np.random.Generator, *, n: int = 30) -> None:
-    (data / "cifar-10.1").mkdir()
-    (data / "cifar-10.2").mkdir()
-    labels = np.arange(n) % 10
-    for version, count in (("v4", n), ("v6", n - 10)):
-        images = rng.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
-        np.save(data / f"cifar-10.1/cifar10.1_{version}_data.npy", images)
-        np.save(data / f"cifar-10.1/cifar10.1_{version}_labels.npy", labels[:count].astype(np.int32))
-    images = rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
-    np.savez(data / "cifar-10.2/cifar102_test.npz", images=images, labels=labels)
 
 
 def test_cifar10_binary_with_all_its_targets(tmp_path: Path, rng: np.random.Generator) -> None:
     write_cifar_binary(tmp_path, rng)
     write_cifar_shifts(tmp_path, rng)
-    (tmp_path / "CIFAR-10-C").mkdir()
-    corrupted = rng.integers(0, 256, (50, 32, 32, 3), dtype=np.uint8)
-    np.save(tmp_path / "CIFAR-10-C/fog.npy", corrupted)
-    np.save(tmp_path / "CIFAR-10-C/labels.npy", np.tile(np.arange(10), 5).astype(np.uint8))
+    corrupted = write_corruption(tmp_path, rng, "fog")
     task = cifar.load_cifar10(tmp_path, ALL, "resnet18", 0)
     assert task.train is not None
     counts = np.bincount(np.concatenate([task.train.labels, task.source.labels]))
     np.testing.assert_array_equal(counts, np.round(30 * np.linspace(1 / 3, 1, 10)))
-    assert len(task.targets) == 2 + 95
+    assert sorted(task.targets) == ["cifar-10.1", "cifar-10.2", *(f"fog_{severity}" for severity in range(1, 6))]
     assert len(task.targets["cifar-10.1"]()) == 20
     assert len(cifar.load_cifar10(tmp_path, Options(cifar101="v4"), "", 0).targets["cifar-10.1"]()) == 30
     assert len(task.targets["cifar-10.2"]()) == 30
@@ -69,6 +54,23 @@ def test_cifar10_binary_with_all_its_targets(tmp_path: Path, rng: np.random.Gene
     assert isinstance(third.inputs, ImageArray)
     np.testing.assert_array_equal(third.inputs.pixels, corrupted[20:30])
     np.testing.assert_array_equal(third.labels, np.arange(10))
+
+
+def test_cifar10_without_its_successors_and_with_other_places_of_them(tmp_path: Path, rng: np.random.Generator) -> None:
+    write_cifar_binary(tmp_path, rng)
+    write_corruption(tmp_path, rng, "snow")
+    suite = SUITES["cifar10"]
+    assert suite.missing(tmp_path) == []
+    assert [paths.split("|")[0] for paths in suite.left_out(tmp_path)] == ["cifar-10.1", "cifar-10.2"]
+    assert list(cifar.load_cifar10(tmp_path, ALL, "", 0).targets) == [f"snow_{severity}" for severity in range(1, 6)]
+    write_cifar_shifts(tmp_path, rng)
+    (tmp_path / "CIFAR-10.1").mkdir()
+    (tmp_path / "cifar-10.1").rename(tmp_path / "CIFAR-10.1/datasets")
+    assert suite.left_out(tmp_path) == []
+    assert len(cifar.load_cifar10(tmp_path, ALL, "", 0).targets["cifar-10.1"]()) == 20
+    (tmp_path / "CIFAR-10-C/snow.npy").unlink()
+    with pytest.raises(InputError, match=r"must hold the official files, such as fog\.npy"):
+        cifar.load_cifar10(tmp_path, ALL, "", 0)
 
 
 def test_cifar10_planes_become_channels(tmp_path: Path) -> None:
@@ -134,30 +136,6 @@ def test_missing_and_broken_cifar_files_say_what_to_do(tmp_path: Path) -> None:
         cifar.read_cifar101(tmp_path, "v6")
 
 
-def write_idx(path: Path, values: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
-    header = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape)
-    with gzip.open(path, "wb") as file:
-        file.write(header + values.tobytes())
-
-
-def write_mnist(data: Path, rng: np.random.Generator, *, n: int = 2000) -> None:
-    (data / "mnist").mkdir()
-    labels = (np.arange(n) % 10).astype(np.uint8)
-    images = rng.integers(0, 60, (n, 28, 28), dtype=np.uint8)
-    for row, label in enumerate(labels):  # a bar in a place of its own tells the digits apart
-        images[row, 2 * label + 3 : 2 * label + 6] = 250
-    for part in ("train", "t10k"):
-        write_idx(data / f"mnist/{part}-images-idx3-ubyte.gz", images)
-        write_idx(data / f"mnist/{part}-labels-idx1-ubyte.gz", labels)
-    (data / "mnist_m/mnist_m_test").mkdir(parents=True)
-    lines = []
-    for row in range(60):
-        picture = Image.fromarray(np.repeat(images[row][..., None], 3, axis=2)).resize((32, 32))
-        picture.save(data / f"mnist_m/mnist_m_test/{row:08d}.png")
-        lines.append(f"{row:08d}.png {labels[row]}")
-    (data / "mnist_m/mnist_m_test_labels.txt").write_text("\n".join(lines) + "\n")
-
-
 def test_mnist_and_mnist_m(tmp_path: Path, rng: np.random.Generator) -> None:
     write_mnist(tmp_path, rng)
     task = mnist.load_mnist(tmp_path, ALL, "mnist-cnn", 0)
@@ -169,22 +147,19 @@ def test_mnist_and_mnist_m(tmp_path: Path, rng: np.random.Generator) -> None:
     target = task.targets["mnist-m"]()
     assert target.inputs.batch(np.arange(3)).shape == (3, 3, 28, 28)
     np.testing.assert_array_equal(target.labels, np.arange(60) % 10)
+    (tmp_path / "MNIST/raw").mkdir(parents=True)  # unpacked, where torchvision puts it
+    for path in sorted((tmp_path / "mnist").glob("train-*.gz")):
+        (tmp_path / "MNIST/raw" / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        path.unlink()
+    again = mnist.load_mnist(tmp_path, ALL, "mnist-cnn", 0)
+    np.testing.assert_array_equal(again.source.labels, task.source.labels)
     (tmp_path / "mnist/short.gz").write_bytes(gzip.compress(struct.pack(">HBBI", 0, 8, 1, 5) + b"abc"))
     with pytest.raises(InputError, match="got 3"):
         mnist.read_idx(tmp_path / "mnist/short.gz")
 
 
-def write_image(path: Path, shade: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.full((40, 60, 3), shade, dtype=np.uint8)).save(path)
-
-
 def test_imagenet_classes_follow_the_sorted_ids_and_version_2_its_numbers(tmp_path: Path) -> None:
-    for wnid in ("n02", "n01", "n03"):
-        for i in range(4):
-            write_image(tmp_path / f"imagenet/val/{wnid}/ILSVRC2012_val_{i:08d}.JPEG", 10 * i)
-    for number in ("0", "2", "1"):
-        write_image(tmp_path / f"imagenetv2-matched-frequency-format-val/{number}/a.jpeg", 80)
+    write_imagenet(tmp_path)
     task = folders.load_imagenet(tmp_path, ALL, "alexnet", 0)
     assert isinstance(task.source.inputs, ImageFiles)
     found = zip(task.source.inputs.paths, task.source.labels.tolist(), strict=True)
@@ -196,15 +171,7 @@ def test_imagenet_classes_follow_the_sorted_ids_and_version_2_its_numbers(tmp_pa
 
 
 def test_waterbirds_splits(tmp_path: Path) -> None:
-    folder = tmp_path / "waterbirds_v1.0"
-    rows = []
-    for i in range(9):
-        write_image(folder / f"001.Albatross/{i}.jpg", 20 * i)
-        rows.append({"img_id": i, "img_filename": f"001.Albatross/{i}.jpg", "y": i % 2, "split": i % 3, "place": 0})
-    with (folder / "metadata.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_waterbirds(tmp_path)
     task = folders.load_waterbirds(tmp_path, ALL, "resnet18-large", 0)
     assert task.train is not None
     assert (len(task.train), len(task.source), len(task.targets["test"]())) == (3, 3, 3)
@@ -212,10 +179,7 @@ def test_waterbirds_splits(tmp_path: Path) -> None:
 
 
 def test_office31_shares_classes_over_domains(tmp_path: Path) -> None:
-    for domain in ("amazon", "dslr", "webcam"):
-        for name in ("bike", "back_pack", "mug"):
-            for i in range(5):
-                write_image(tmp_path / f"office31/{domain}/images/{name}/frame_{i:04d}.jpg", 10 * i)
+    write_office31(tmp_path)
     task = folders.load_office31(tmp_path, ALL, "resnet18-large", 0)
     assert task.train is not None
     assert (len(task.train), len(task.source)) == (12, 3)
@@ -226,15 +190,10 @@ def test_office31_shares_classes_over_domains(tmp_path: Path) -> None:
         task.targets["dslr"]()
 
 
-def test_amazon_wilds_splits_and_quoted_texts(tmp_path: Path) -> None:
-    folder = tmp_path / "amazon_v2.0"
-    (folder / "splits").mkdir(parents=True)
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_amazon_wilds_splits_and_quoted_texts(tmp_path: Path, version: str) -> None:
     texts = ['two\nlines, "quoted"', "plain", "", "later", "other", "unused"]
-    with (folder / "reviews.csv").open("w", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-        writer.writerow(["reviewerID", "asin", "overall", "reviewText", "reviewYear"])
-        writer.writerows(["A", "B", float(1 + i % 5), text, 2013] for i, text in enumerate(texts))
-    (folder / "splits/user.csv").write_text("split\n0\n2\n0\n1\n3\n-1\n")
+    write_amazon_wilds(tmp_path, texts, [0, 2, 0, 1, 3, -1], version=version)
     task = reviews.load_amazon_wilds(tmp_path, ALL, "distilbert", 0)
     assert task.train is not None
     assert isinstance(task.train.inputs, Texts)
@@ -262,7 +221,7 @@ def test_every_suite_is_complete_and_says_what_is_missing(tmp_path: Path) -> Non
         assert (suite.recipe is not None) == (suite.kind == "trained")
     (tmp_path / "logits/mnist/some_model").mkdir(parents=True)
     (tmp_path / "logits/mnist/some_model/source.npz").touch()
-    assert models_of(SUITES["logits-mnist"], tmp_path) == ("some_model",)
+    assert SUITES["logits-mnist"].models_in(tmp_path) == ("some_model",)
     with pytest.raises(InputError, match=r"suite must be one of cifar10, .*got 'cifar'"):
         get_suite("cifar")
 
@@ -342,9 +301,10 @@ def test_a_download_that_breaks_off_continues_and_is_verified(tmp_path: Path, se
     assert fetch(item, tmp_path).exists()  # nothing to do: the server would have to be asked again
 
 
-def test_a_wrong_checksum_is_refused_and_removed(tmp_path: Path, serve: Any) -> None:
-    item = Download(serve(b"something else", []), "a.bin", "a.bin", "0" * 32)
-    with pytest.raises(InputError, match="must have the MD5 checksum 000"):
+@pytest.mark.parametrize(("kind", "length"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
+def test_a_wrong_checksum_is_refused_and_removed(tmp_path: Path, serve: Any, kind: str, length: int) -> None:
+    item = Download(serve(b"something else", []), "a.bin", "a.bin", "0" * length)
+    with pytest.raises(InputError, match=f"must have the {kind} checksum 000"):
         fetch(item, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

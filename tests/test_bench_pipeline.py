@@ -33,7 +33,7 @@ from leadline.cli.bench import app
 from leadline.errors import InputError
 from leadline.files import read_outputs, write_outputs
 from leadline.outputs import Outputs
-from test_bench_datasets import write_mnist
+from official_files import write_mnist
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from leadline.bench.inputs import locate
 from leadline.errors import InputError
 
 _CHUNK = 1 << 20
+#: Kinds of checksum by their length.
+_KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
 #: Called with bytes done, bytes in all (0 if unknown), and what is being fetched.
 Progress = Callable[[int, int, str], None]
 
@@ -30,19 +33,19 @@ class Download:
         Where it is.
     path
         Where it goes, below the data folder.
-    md5
-        Its checksum as published; None where nobody published one.
+    checksum
+        MD5, SHA-1 or SHA-256 in hexadecimal, as published; None where nobody published one.
     unpack
         For an archive: the folder, below the data folder, into which it is unpacked; None to keep it as it
         is.
     makes
-        What must exist afterwards, below the data folder.
+        What must exist afterwards, below the data folder; ``a|b`` where either will do.
     """
 
     url: str
     path: str
     makes: str
-    md5: str | None = None
+    checksum: str | None = None
     unpack: str | None = None
 
 
@@ -66,7 +69,7 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     Path
         What the item makes.
     """
-    made = data / item.makes
+    made = locate(data, item.makes)
     if made.exists():
         return made
     file = data / item.path
@@ -78,7 +81,7 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         part.replace(file)
     if item.unpack is not None:
         unpack(file, data / item.unpack)
-    if not made.exists():
+    if not (made := locate(data, item.makes)).exists():
         raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
     return made
 
@@ -113,13 +116,14 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
 
 def _verify(part: Path, item: Download) -> None:
     """Refuse a file of the wrong checksum, and remove it so that the next attempt starts afresh."""
-    if item.md5 is None:
+    if item.checksum is None:
         return
+    kind = _KINDS[len(item.checksum)]
     with part.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
-    if found != item.md5:
+        found = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
+    if found != item.checksum:
         part.unlink()
-        raise InputError(f"{item.url} must have the MD5 checksum {item.md5}; got {found}. It was removed.")
+        raise InputError(f"{item.url} must have the {kind} checksum {item.checksum}; got {found}. It was removed.")
 
 
 def unpack(archive: Path, folder: Path) -> None:

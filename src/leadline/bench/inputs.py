@@ -142,6 +142,12 @@ class Features:
         return self.values[rows]
 
 
+def locate(data: Path, paths: str) -> Path:
+    """Return the first of the paths ``a|b`` below the data folder that exists, or ``a``."""
+    places = [data / path for path in paths.split("|")]
+    return next((place for place in places if place.exists()), places[0])
+
+
 def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:
     """Scale pixels (n, h, w, 3) to [0, 1], normalise each channel and return (n, 3, h, w)."""
     scaled = (pixels.astype(np.float32) / 255.0 - np.array(mean, np.float32)) / np.array(std, np.float32)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.bench.datasets import models_of
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
 from leadline.errors import InputError
@@ -243,7 +242,7 @@ def _load(suite: Suite, data: Path, options: Options, model: str, seed: int) -> 
 
 def _chosen(suite: Suite, data: Path, models: Sequence[str] | None) -> tuple[str, ...]:
     """Return the models asked for, after checking their names."""
-    known = models_of(suite, data)
+    known = suite.models_in(data)
     allowed = known + suite.other_models
     for name in models or ():
         if name not in allowed:

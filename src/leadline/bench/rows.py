@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import leadline
-from leadline.bench.datasets import models_of
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Progress, require_data
 from leadline.compare import Fitted, evaluate, fit_planned, plan_fits
@@ -95,7 +94,7 @@ def sources(suite: Suite, data: Path, out: Path) -> list[tuple[str, int | None, 
     """Return (model, its seed, folder of logits) for everything that was extracted."""
     if suite.kind == "logits":
         require_data(suite, data)
-        return [(model, None, data / suite.needs[0] / model) for model in models_of(suite, data)]
+        return [(model, None, data / suite.needs[0] / model) for model in suite.models_in(data)]
     found: list[tuple[str, int | None, Path]] = []
     for folder in sorted((out / "logits" / suite.name).glob("*-seed*")):
         model, seed = folder.name.rsplit("-seed", maxsplit=1)

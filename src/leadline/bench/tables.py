@@ -30,14 +30,15 @@ def list_document(data: Path) -> Document:
         records.append(
             {
                 "name": suite.name, "shift": suite.shift, "source": suite.source, "targets": suite.targets,
-                "models": list(suite.models) or "as found", "classes": suite.n_classes, "size": suite.size,
+                "models": list(suite.models_in(data)) or "as found", "classes": suite.n_classes, "size": suite.size,
                 "licence": suite.licence, "present": not missing, "missing": missing,
+                "left_out": [] if missing else suite.left_out(data),
             }
         )  # fmt: skip
     left = (0, 1, 2, 3, 4)
     overview = [
         [
-            record["name"], Cell("yes", style="green") if record["present"] else Cell("no", style="dim"),
+            record["name"], _presence(record),
             record["shift"], _models(record["models"]), record["size"], str(record["classes"]),
         ]
         for record in records
@@ -48,9 +49,19 @@ def list_document(data: Path) -> Document:
         Table(("suite", "source", "targets", "licence"), contents, "What they are", left=left[:4]),
     ]
     flat = [
-        record | {"models": _models(record["models"]), "missing": " ".join(record["missing"])} for record in records
+        record
+        | {"models": _models(record["models"])}
+        | {name: " ".join(record[name]) for name in ("missing", "left_out")}
+        for record in records
     ]
     return Document(records, flat, tables, [f"Data folder: {data}"])
+
+
+def _presence(record: Mapping[str, Any]) -> Cell:
+    """Say whether the data of a suite is there: all of it, in part, or not."""
+    if not record["present"]:
+        return Cell("no", style="dim")
+    return Cell("in part", style="yellow") if record["left_out"] else Cell("yes", style="green")
 
 
 def _models(models: str | Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from leadline.cli.options import FormatOption, QuietOption, split, split_integers
 from leadline.cli.terminal import progress, show, tell
+from leadline.errors import InputError
 from leadline.render import Document, Table
 
 app = typer.Typer(
@@ -74,23 +75,34 @@ def list_(*, data: DataOption = _DATA, format: FormatOption = "table", quiet: Qu
 def prepare(
     name: NameArgument, *, data: DataOption = _DATA, format: FormatOption = "table", quiet: QuietOption = False
 ) -> None:
-    """Download the data of a suite, or say exactly how to get it; continues where an attempt stopped."""
+    """Download the data of a suite, or say exactly how to get it; continues where an attempt stopped.
+
+    The exit code is 2 while something is missing that the suite cannot do without.
+    """
     from leadline.bench.datasets import get_suite
     from leadline.bench.download import fetch
 
     suite = get_suite(name)
-    rows = []
+    files = []
     with progress(f"prepare {name}", quiet=quiet) as advance:
         for item in suite.downloads:
-            path = fetch(item, data, advance)
-            rows.append({"file": str(path), "url": item.url, "md5": item.md5 or "none published"})
-    missing = suite.missing(data)
-    notes = []
+            try:
+                path, state = fetch(item, data, advance), "there"
+            except InputError as error:  # the other files may still be had
+                path, state = data / item.path, str(error)
+            files.append({"file": str(path), "checksum": item.checksum or "none published", "state": state})
+    missing, left_out = suite.missing(data), suite.left_out(data)
+    by_hand = suite.instructions.replace("DATA", str(data)).splitlines() if missing else []
+    notes = [] if missing else [f"{name} is ready."]
+    if left_out and not missing:
+        notes.append(f"Not there, and left out: {', '.join(left_out)}.")
+    summary = {
+        "suite": name, "ready": not missing, "missing": missing, "left_out": left_out,
+        "instructions": suite.instructions, "files": files,
+    }  # fmt: skip
+    _show_rows(files, f"Files of {name}", format, notes=notes, by_hand=by_hand, data=summary)
     if missing:
-        notes = [f"Still missing in {data}: {', '.join(missing)}.", *suite.instructions.splitlines()]
-        notes = [note.replace("DATA", str(data)) for note in notes]
-    summary = {"suite": name, "ready": not missing, "missing": missing, "instructions": suite.instructions}
-    _show_rows(rows, f"Files of {name}", format, notes=notes or [f"{name} is ready."], data=summary | {"files": rows})
+        raise InputError(f"{name} is not complete; {', '.join(missing)} must be in {data}.")
 
 
 @app.command()
@@ -216,7 +228,6 @@ def times(
     from leadline.bench.experiments import TRAINING_SIZES, time_training
     from leadline.bench.records import record
     from leadline.bench.tables import time_table
-    from leadline.errors import InputError
 
     wanted = split(datasets, "--datasets")
     known = [size.dataset for size in TRAINING_SIZES]
@@ -275,6 +286,7 @@ def _show_rows(
     format: str,
     *,
     notes: Sequence[str] = (),
+    by_hand: Sequence[str] = (),
     data: Any = None,
 ) -> None:
     """Print rows that share their columns."""
@@ -282,7 +294,7 @@ def _show_rows(
     cells = [[_text(row[name]) for name in header] for row in rows]
     left = [place for place, name in enumerate(header) if rows and isinstance(rows[0][name], str)]
     tables = [Table(header, cells, title, left)] if rows else []
-    show(Document(list(rows) if data is None else data, rows, tables, notes), format)
+    show(Document(list(rows) if data is None else data, rows, tables, notes, by_hand), format)
 
 
 def _text(value: Any) -> str:

@@ -4,8 +4,8 @@ Official layouts, below the data folder::
 
     cifar-10-batches-bin/data_batch_1.bin ... test_batch.bin     (or cifar-10-batches-py/data_batch_1 ... test_batch)
     cifar-100-binary/train.bin, test.bin                         (or cifar-100-python/train, test)
-    cifar-10.1/cifar10.1_v6_data.npy, cifar10.1_v6_labels.npy    (and v4)
-    cifar-10.2/cifar102_test.npz                                 (arrays images and labels)
+    cifar-10.1/cifar10.1_v6_data.npy, cifar10.1_v6_labels.npy    (and v4; or CIFAR-10.1/datasets/...)
+    cifar-10.2/cifar102_test.npz                                 (arrays images and labels; or CIFAR-10.2/...)
     CIFAR-10-C/<corruption>.npy, labels.npy                      (50,000 images each: severities 1 to 5 in turn)
 """
 
@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, corrupt
-from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows
+from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
 from leadline.errors import InputError
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 IMBALANCE = 3.0
+CIFAR_101, CIFAR_102 = "cifar-10.1|CIFAR-10.1/datasets", "cifar-10.2|CIFAR-10.2"
 HELD_OUT = 0.2
 _PIXELS = 3 * 32 * 32
 
@@ -35,10 +36,11 @@ def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced CIFAR-10 and its targets CIFAR-10.1, CIFAR-10.2 and CIFAR-10-C."""
     del model
     train, source = _imbalanced(read_cifar(data, 10, "train"), 10, options, seed)
-    targets: dict[str, Callable[[], Split]] = {
-        "cifar-10.1": lambda: options.limited(read_cifar101(data, options.cifar101)),
-        "cifar-10.2": lambda: options.limited(read_cifar102(data)),
-    }
+    targets: dict[str, Callable[[], Split]] = {}
+    if locate(data, CIFAR_101).is_dir():
+        targets["cifar-10.1"] = lambda: options.limited(read_cifar101(data, options.cifar101))
+    if locate(data, CIFAR_102).is_dir():
+        targets["cifar-10.2"] = lambda: options.limited(read_cifar102(data))
     return Task(source, targets | corrupted(data, 10, options), train)
 
 
@@ -119,13 +121,16 @@ def _read_python(path: Path, labels: bytes) -> tuple[NDArray[np.uint8], NDArray[
 
 def read_cifar101(data: Path, version: str) -> Split:
     """Read CIFAR-10.1, version "v4" (2,021 images) or "v6" (2,000, balanced)."""
-    stem = data / "cifar-10.1" / f"cifar10.1_{version}"
+    stem = locate(data, CIFAR_101) / f"cifar10.1_{version}"
     return _split(_load(Path(f"{stem}_data.npy")), _load(Path(f"{stem}_labels.npy")))
 
 
 def read_cifar102(data: Path) -> Split:
     """Read the test set of CIFAR-10.2 (2,000 images)."""
-    with np.load(data / "cifar-10.2" / "cifar102_test.npz", allow_pickle=False) as file:
+    path = locate(data, CIFAR_102) / "cifar102_test.npz"
+    if not path.exists():
+        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
+    with np.load(path, allow_pickle=False) as file:
         return _split(file["images"], file["labels"])
 
 
@@ -133,6 +138,9 @@ def corrupted(data: Path, n_classes: int, options: Options) -> dict[str, Callabl
     """Return how to get each corruption at each severity, from the official files or generated."""
     folder = data / f"CIFAR-{n_classes}-C"
     official = options.corruptions == "official" or (options.corruptions == "auto" and folder.is_dir())
+    names = [name for name in CORRUPTIONS if not official or (folder / f"{name}.npy").exists()]
+    if not names:
+        raise InputError(f"{folder} must hold the official files, such as fog.npy; it has none of them.")
 
     def read(name: str, severity: int) -> Split:
         if official:
@@ -145,7 +153,7 @@ def corrupted(data: Path, n_classes: int, options: Options) -> dict[str, Callabl
         pixels = corrupt(clean.inputs.pixels, name, severity, frost_folder=options.frost_folder)
         return _split(pixels, clean.labels)
 
-    return {f"{name}_{severity}": partial(read, name, severity) for name in CORRUPTIONS for severity in SEVERITIES}
+    return {f"{name}_{severity}": partial(read, name, severity) for name in names for severity in SEVERITIES}
 
 
 def load_resnets(data: Path, options: Options, model: str, seed: int) -> Task:

@@ -5,7 +5,7 @@ Official layouts, below the data folder::
     imagenet/val/<WordNet id>/*.JPEG                                 (1,000 folders of 50 images)
     imagenetv2-matched-frequency-format-val/<class number>/*.jpeg    (1,000 folders of 10 images)
     waterbirds_v1.0/metadata.csv and the files it names              (columns img_filename, y, split, place)
-    office31/amazon|dslr|webcam/images/<class>/*.jpg                 (31 classes)
+    office31/amazon|dslr|webcam/images/<class>/*.jpg                 (31 classes; or domain_adaptation_images/...)
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout
+from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout, locate
 from leadline.errors import InputError
 
 _SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
 _HELD_OUT = 0.2
+OFFICE31 = "office31|domain_adaptation_images"
 
 
 def load_imagenet(data: Path, options: Options, model: str, seed: int) -> Task:
@@ -60,11 +61,12 @@ def load_waterbirds(data: Path, options: Options, model: str, seed: int) -> Task
 def load_office31(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return Office-31: of the Amazon domain 4/5 to train and 1/5 as source, the other two as targets."""
     del model
-    names = sorted(_subfolders(data / "office31" / "amazon" / "images"))
+    folder = locate(data, OFFICE31)
+    names = sorted(_subfolders(folder / "amazon" / "images"))
     labels = {name: index for index, name in enumerate(names)}
 
     def domain(name: str) -> Split:
-        return options.limited(_read_folders(data / "office31" / name / "images", labels))
+        return options.limited(_read_folders(folder / name / "images", labels))
 
     train, source = holdout(domain("amazon"), _HELD_OUT, seed)
     return Task(source, {name: partial(domain, name) for name in ("dslr", "webcam")}, train)

@@ -2,7 +2,7 @@
 
 Official layouts, below the data folder::
 
-    mnist/train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz
+    mnist/train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz     (or MNIST/raw/..., packed or not)
     mnist_m/mnist_m_test/*.png, mnist_m/mnist_m_test_labels.txt      (lines "00000000.png 7")
 """
 
@@ -17,19 +17,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows
+from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
 from leadline.errors import InputError
 
 IMBALANCE = 100.0
 HELD_OUT = 0.2
+TRAIN_IMAGES, TRAIN_LABELS = (
+    "|".join(f"{folder}/train-{kind}-ubyte{end}" for folder in ("mnist", "MNIST/raw") for end in (".gz", ""))
+    for kind in ("images-idx3", "labels-idx1")
+)
 _HALF = (0.5, 0.5, 0.5)
 
 
 def load_mnist(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced MNIST and the test set of MNIST-M."""
     del model
-    images = read_idx(data / "mnist" / "train-images-idx3-ubyte.gz")
-    labels = read_idx(data / "mnist" / "train-labels-idx1-ubyte.gz")
+    images, labels = (read_idx(locate(data, path)) for path in (TRAIN_IMAGES, TRAIN_LABELS))
     return _task(images, labels, {"mnist-m": lambda: options.limited(read_mnist_m(data / "mnist_m"))}, options, seed)
 
 
@@ -77,11 +80,12 @@ def digits(images: NDArray[np.uint8], labels: NDArray[Any]) -> Split:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Read a gzipped IDX file: two zeros, type 8 (bytes), number of dimensions, their sizes, the values."""
+    """Read an IDX file, gzipped or not: two zeros, type 8 (bytes), number of dimensions, their sizes, the values."""
     if not path.exists():
         raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    with gzip.open(path) as file:
-        content = file.read()
+    content = path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        content = gzip.decompress(content)
     zeros, kind, dimensions = struct.unpack_from(">HBB", content)
     sizes = struct.unpack_from(f">{dimensions}I", content, 4) if dimensions else ()
     values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions)

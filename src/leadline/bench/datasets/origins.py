@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from leadline.bench.datasets.mnist import TRAIN_IMAGES, TRAIN_LABELS
 from leadline.bench.download import Download
 
 TORONTO = "https://www.cs.toronto.edu/~kriz/"
 GITHUB = "https://github.com/modestyachts/"
 ZENODO = "https://zenodo.org/records/"
 CODALAB = "https://worksheets.codalab.org/rest/bundles/"
+HUGGING_FACE = "https://huggingface.co/datasets/"
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 CIFAR_101 = tuple(
-    Download(f"{GITHUB}CIFAR-10.1/raw/master/datasets/{name}", f"cifar-10.1/{name}", f"cifar-10.1/{name}")
-    for version in ("v4", "v6")
-    for name in (f"cifar10.1_{version}_data.npy", f"cifar10.1_{version}_labels.npy")
+    Download(
+        url=f"{GITHUB}CIFAR-10.1/raw/master/datasets/{name}",
+        path=f"cifar-10.1/{name}",
+        makes=f"cifar-10.1/{name}|CIFAR-10.1/datasets/{name}",
+        checksum=sha256,
+    )
+    for name, sha256 in (
+        ("cifar10.1_v4_data.npy", "5aaedc268df8f4cffca2ac0cf9e608ae1897a8cddb630c7a850a2ea8f6558e75"),
+        ("cifar10.1_v4_labels.npy", "1f9544300ded199539b6662364ce7fe6c2e1ea9f87408f06db4b1a6184cffb18"),
+        ("cifar10.1_v6_data.npy", "2997188e5816f5bd545dc77771b6227828c28146049fcecf3fa10775474cacc6"),
+        ("cifar10.1_v6_labels.npy", "ae40beda001693674edc94d925ee8268cfe68905f8f9aff800c8dcdfcd6c9448"),
+    )
 )
 MNIST_FILES = tuple(
-    Download(MNIST + name, f"mnist/{name}", f"mnist/{name}", md5)
-    for name, md5 in (
-        ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-        ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-        ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+    Download(url=MNIST + name, path=f"mnist/{name}", makes=makes, checksum=md5)
+    for name, makes, md5 in (
+        ("train-images-idx3-ubyte.gz", TRAIN_IMAGES, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("train-labels-idx1-ubyte.gz", TRAIN_LABELS, "d53e105ee54ea40749a09fcbcd1e9432"),
     )
 )
 OFFICE = """Office-31 is given out by its authors for research, through a Google Drive link that asks for a click.

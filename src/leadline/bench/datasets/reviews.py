@@ -2,8 +2,8 @@
 
 Official layout of Amazon-WILDS, below the data folder::
 
-    amazon_v2.0/reviews.csv        (columns reviewText, overall and others, quoted)
-    amazon_v2.0/splits/user.csv    (column split: -1 unused, 0 train, 1 val, 2 id_val, 3 test, 4 id_test)
+    amazon_v2.1/reviews.csv        (columns reviewText, overall and others, quoted; or amazon_v2.0/...)
+    amazon_v2.1/splits/user.csv    (column split: -1 unused, 0 train, 1 val, 2 id_val, 3 test, 4 id_test)
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts
+from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate
 from leadline.errors import InputError
 
+AMAZON_WILDS = "amazon_v2.1|amazon_v2.0"
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 STARS = (1, 2, 4, 5)
 KINDS = ("tfidf-lr", "tfidf-mlp", "minilm-lr", "minilm-mlp")
@@ -32,7 +33,7 @@ def load_amazon_wilds(data: Path, options: Options, model: str, seed: int) -> Ta
     from pyarrow import csv
 
     del model, seed
-    folder = data / "amazon_v2.0"
+    folder = locate(data, AMAZON_WILDS)
     multiline = csv.ParseOptions(newlines_in_values=True)
     wanted = csv.ConvertOptions(include_columns=["reviewText", "overall"])
     reviews = csv.read_csv(folder / "reviews.csv", parse_options=multiline, convert_options=wanted)

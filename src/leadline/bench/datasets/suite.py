@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from leadline.bench.download import Download
-from leadline.bench.inputs import Options, Task
+from leadline.bench.inputs import Options, Task, locate
 
 Loader = Callable[[Path, Options, str, int], Task]
 Shift = Literal["natural", "subpopulation", "synthetic", "domain", "temporal", "label"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Suite:
     """A dataset with its targets, models and recipe.
 
@@ -23,7 +23,9 @@ class Suite:
     name, shift, source, targets
         What it is, for people.
     models
-        The classifiers; for precomputed logits, those found.
+        The classifiers, where they do not depend on the data.
+    find_models
+        Names the classifiers that a data folder allows; None where ``models`` does.
     other_models
         Models to be asked for by name: where the paper says ResNet18 only, one that starts from ImageNet's
         weights.
@@ -34,6 +36,8 @@ class Suite:
         there.
     needs
         Paths below the data folder; ``a|b`` where either will do.
+    extras
+        More such paths, each with targets of its own; what is not there is left out.
     load
         Reads the data for a model and a seed; None for precomputed logits.
     downloads
@@ -56,12 +60,14 @@ class Suite:
     shift: Shift
     source: str
     targets: str
-    models: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    find_models: Callable[[Path], tuple[str, ...]] | None = None
     n_classes: int
     size: str
     licence: str
     kind: Literal["trained", "pretrained", "sklearn", "logits"]
     needs: tuple[str, ...]
+    extras: tuple[str, ...] = ()
     load: Loader | None = None
     downloads: tuple[Download, ...] = ()
     instructions: str = ""
@@ -74,4 +80,12 @@ class Suite:
 
     def missing(self, data: Path) -> list[str]:
         """Return what is needed and not there."""
-        return [need for need in self.needs if not any((data / path).exists() for path in need.split("|"))]
+        return [paths for paths in self.needs if not locate(data, paths).exists()]
+
+    def left_out(self, data: Path) -> list[str]:
+        """Return the extras that are not there."""
+        return [paths for paths in self.extras if not locate(data, paths).exists()]
+
+    def models_in(self, data: Path) -> tuple[str, ...]:
+        """Return the models that a data folder allows."""
+        return self.models if self.find_models is None else self.find_models(data)

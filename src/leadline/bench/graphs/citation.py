@@ -1,8 +1,7 @@
-"""Three citation networks with shared features and five classes: ACMv9, Citationv1 and DBLPv7.
+"""Citation networks with shared features and five classes: ACMv9, Citationv1, DBLPv7, and any of the same form.
 
-Layout, below the data folder: ``raw/citation_graphs/{acmv9,citationv1,dblpv7}.npz`` with ``edges`` (2, m),
-each pair once; sparse binary features as ``x_indptr``, ``x_indices`` and ``x_shape``; and ``labels_multi``
-(n, 5).
+Layout, below the data folder: ``raw/citation_graphs/<name>.npz`` with ``edges`` (2, m), each pair once; sparse binary
+features as ``x_indptr``, ``x_indices`` and ``x_shape``; and ``labels_multi`` (n, 5).
 """
 
 from __future__ import annotations
@@ -17,8 +16,12 @@ from leadline.bench.inputs import Options, Split, Task, holdout
 from leadline.errors import InputError
 
 FOLDER = "raw/citation_graphs"
-NETWORKS = ("acmv9", "citationv1", "dblpv7")
 _ARRAYS = ("edges", "x_indptr", "x_indices", "x_shape", "labels_multi")
+
+
+def networks(data: Path) -> tuple[str, ...]:
+    """Return the names of the networks that are there."""
+    return tuple(sorted(path.stem for path in (data / FOLDER).glob("*.npz")))
 
 
 def read_network(path: Path) -> Split:
@@ -55,5 +58,5 @@ def load_citation(data: Path, options: Options, model: str, seed: int) -> Task:
     def other(network: str) -> Split:
         return options.limited(read_network(data / FOLDER / f"{network}.npz"))
 
-    targets = {network: partial(other, network) for network in NETWORKS if network != name}
+    targets = {network: partial(other, network) for network in networks(data) if network != name}
     return Task(source, {"same": lambda: options.limited(same), **targets}, options.limited(train))

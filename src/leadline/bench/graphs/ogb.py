@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.bench.graphs.graph import Graph, NodeSet
-from leadline.bench.inputs import Options, Split, Task
+from leadline.bench.inputs import Options, Split, Task, locate
 from leadline.errors import InputError
 from leadline.outputs import IntArray
 
-FOLDERS = ("ogbn_arxiv", "arxiv")
+FOLDER = "ogbn_arxiv/raw|arxiv/raw"
 MODELS = ("gcn", "sage", "gat", "gin", "mlp")
 LAST_TRAINING_YEAR = 2011
 LAST_VALIDATION_YEAR = 2014
@@ -163,4 +163,4 @@ def yearly_task(nodes: OgbNodes, options: Options, *, inductive: bool) -> Task:
 
 def _read_arxiv(data: Path) -> OgbNodes:
     """Read ogbn-arxiv under either of the names its folder has."""
-    return read_ogb(next((data / name for name in FOLDERS if (data / name / "raw").exists()), data / FOLDERS[0]))
+    return read_ogb(locate(data, FOLDER).parent)
