@@ -75,7 +75,6 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     file = data / item.path
     if not file.exists():
         part = file.with_name(file.name + ".part")
-        part.parent.mkdir(parents=True, exist_ok=True)
         _receive(item.url, part, progress or (lambda *_: None))
         _verify(part, item)
         part.replace(file)
@@ -96,6 +95,7 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
         with urllib.request.urlopen(request, timeout=60) as answer:
             if done and answer.status != 206:  # the server starts again from the beginning
                 done = 0
+            part.parent.mkdir(parents=True, exist_ok=True)
             total = done + int(answer.headers.get("Content-Length") or 0)
             with part.open("ab" if done else "wb") as file:
                 while block := answer.read(_CHUNK):
@@ -107,9 +107,8 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
             return
         raise InputError(f"{url} could not be fetched ({error.code} {error.reason}).") from error
     except OSError as error:
-        raise InputError(
-            f"{url} could not be fetched ({error}); run the command again to continue where it stopped."
-        ) from error
+        reason = getattr(error, "reason", error)
+        raise InputError(f"{url} could not be fetched ({reason}); run the command again to continue.") from error
     if total and done < total:
         raise InputError(f"{url} broke off after {done} of {total} bytes; run the command again to continue.")
 

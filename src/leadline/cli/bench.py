@@ -83,22 +83,24 @@ def prepare(
     from leadline.bench.download import fetch
 
     suite = get_suite(name)
-    files = []
+    files, notes = [], []
     with progress(f"prepare {name}", quiet=quiet) as advance:
         for item in suite.downloads:
             try:
                 path, state = fetch(item, data, advance), "there"
             except InputError as error:  # the other files may still be had
-                path, state = data / item.path, str(error)
-            files.append({"file": str(path), "checksum": item.checksum or "none published", "state": state})
+                path, state = data / item.path, "not fetched"
+                notes.append(str(error))
+            files.append({"file": str(path), "state": state})
     missing, left_out = suite.missing(data), suite.left_out(data)
     by_hand = suite.instructions.replace("DATA", str(data)).splitlines() if missing else []
-    notes = [] if missing else [f"{name} is ready."]
-    if left_out and not missing:
+    if left_out:
         notes.append(f"Not there, and left out: {', '.join(left_out)}.")
+    if not missing:
+        notes.append(f"{name} is ready.")
     summary = {
         "suite": name, "ready": not missing, "missing": missing, "left_out": left_out,
-        "instructions": suite.instructions, "files": files,
+        "instructions": suite.instructions, "files": files, "notes": notes,
     }  # fmt: skip
     _show_rows(files, f"Files of {name}", format, notes=notes, by_hand=by_hand, data=summary)
     if missing:

@@ -80,12 +80,17 @@ class Suite:
 
     def missing(self, data: Path) -> list[str]:
         """Return what is needed and not there."""
-        return [paths for paths in self.needs if not locate(data, paths).exists()]
+        return _absent(self.needs, data)
 
     def left_out(self, data: Path) -> list[str]:
         """Return the extras that are not there."""
-        return [paths for paths in self.extras if not locate(data, paths).exists()]
+        return _absent(self.extras, data)
 
     def models_in(self, data: Path) -> tuple[str, ...]:
         """Return the models that a data folder allows."""
         return self.models if self.find_models is None else self.find_models(data)
+
+
+def _absent(wanted: tuple[str, ...], data: Path) -> list[str]:
+    """Return the paths that are not there, for people."""
+    return [paths.replace("|", " or ") for paths in wanted if not locate(data, paths).exists()]
