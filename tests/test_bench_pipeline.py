@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -183,6 +184,10 @@ def test_a_finished_part_is_not_computed_again(
     assert calls == ["ac", "doc", "doc", "ac", "doc"]  # another question
     with pytest.raises(InputError, match="targets must be among a, b; got c"):
         run_variants(suite, variants, tmp_path, out, targets=["c"])
+    write_outputs(make_outputs(200, 10, 9), folder / "target_c.npz")  # logits were not complete
+    later = (out / "parts/main/logits-mnist/model__ac.json").stat().st_mtime + 1
+    os.utime(folder / "target_c.npz", (later, later))
+    assert {row.target for row in run_variants(suite, variants, tmp_path, out)} == {"a", "b", "c"}
     with pytest.raises(InputError, match="models must be among"):
         run_variants(suite, variants, tmp_path, out, models=["other"])
 

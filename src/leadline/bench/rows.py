@@ -128,8 +128,9 @@ def run_variants(
     experiment
         Name under which the rows are kept.
     seeds
-        Of estimators with something random. Where the model itself was trained with a seed, the estimator
-        uses that one seed, so that a seed is one run of everything, as in the paper.
+        Of estimators with something random. Where the models themselves were trained with seeds, those of
+        these seeds are used, each with an estimator of its own seed: a seed is one run of everything, as in
+        the paper.
     models, targets
         Some of them; None for all.
     progress
@@ -143,6 +144,9 @@ def run_variants(
     found = [source for source in sources(suite, data, out) if models is None or source[0] in models]
     if not found:
         raise InputError(f"models must be among those of {suite.name}; got {', '.join(models or ())}.")
+    found = [source for source in found if source[1] is None or source[1] in seeds]
+    if not found:
+        raise InputError(f"seeds must be among those {suite.name} was trained with; got {', '.join(map(str, seeds))}.")
     parts = out / "parts" / experiment / suite.name
     fits: dict[str, list[Fitted]] = {}
     rows: list[Row] = []
@@ -152,7 +156,7 @@ def run_variants(
             name = f"{model}{'' if model_seed is None else f'-seed{model_seed}'}__{variant.name}.json"
             own_seeds = list(seeds) if model_seed is None else [model_seed]
             key = {
-                "version": __version__, "code": code_fingerprint(), "method": variant.method,
+                "version": __version__, "code": code_fingerprint(variant.method), "method": variant.method,
                 "options": _plain(variant.options), "source": (folder / "source.npz").stat().st_mtime_ns,
                 "seeds": own_seeds, "targets": None if targets is None else list(targets),
             }  # fmt: skip
@@ -176,15 +180,15 @@ def _run_part(
     place: tuple[Suite, Path, Path],
 ) -> list[Row]:
     """Return the rows of one variant on one model: kept ones if they answer the same question, or new."""
-    if path.exists():
-        kept = json.loads(path.read_text())
-        if kept["key"] == key:
-            return [Row(**row) for row in kept["rows"]]
     paths = {file.stem.removeprefix("target_"): file for file in sorted(folder.glob("target_*.npz"))}
     if targets is not None:
         if unknown := [name for name in targets if name not in paths]:
             raise InputError(f"targets must be among {', '.join(paths)}; got {', '.join(unknown)}.")
         paths = {name: paths[name] for name in targets}
+    if path.exists() and all(file.stat().st_mtime <= path.stat().st_mtime for file in paths.values()):
+        kept = json.loads(path.read_text())
+        if kept["key"] == key:
+            return [Row(**row) for row in kept["rows"]]
     if variant.method in METHODS:
         fitted = _fit(folder / "source.npz", variant, key["seeds"], fits)
         result = evaluate(fitted, _Targets(paths), progress=lambda _: None)
@@ -232,15 +236,12 @@ def _fit(source: Path, variant: Variant, seeds: Sequence[int], fits: dict[str, l
     return fits[question]
 
 
-@lru_cache(maxsize=1)
-def code_fingerprint() -> str:
-    """Return a checksum of the code of the estimators, so that rows of other code are computed again."""
+@lru_cache
+def code_fingerprint(method: str) -> str:
+    """Return a checksum of the code behind a method, so that rows of other code are computed again."""
     package = Path(leadline.__file__).parent
-    files = [
-        package / "calibration.py",
-        *sorted(package.glob("estimators/*.py")),
-        *sorted(package.glob("kernels/*.py")),
-    ]
+    patterns = ("calibration.py", "estimators/*.py", "kernels/*.py") if method in METHODS else ("bench/graphs/*.py",)
+    files = [file for pattern in patterns for file in sorted(package.glob(pattern))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
