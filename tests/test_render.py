@@ -48,3 +48,16 @@ def test_nan_never_reaches_json() -> None:
 def test_unknown_format() -> None:
     with pytest.raises(leadline.InputError, match="format must be one of table, json, csv, md; got 'xml'"):
         render(Document(data=[], records=[], tables=[]), "xml", Console())
+
+
+def test_numbers_that_do_not_fit_beside_each_other_go_into_further_tables() -> None:
+    names = [f"method-{i}" for i in range(12)]
+    table = Table(("network", "", *names), [["GCN", "reported", *(f"{i}.25 (0.5)" for i in range(12))]], left=(0, 1))
+    text = render(Document(None, [], [table]), "table", Console(width=60))
+    assert max(map(len, text.splitlines())) <= 60
+    assert text.count("network") == text.count("GCN      reported") == 4
+    for i, name in enumerate(names):
+        assert name in text
+        assert f"{i}.25 (0.5)" in text
+    wide = render(Document(None, [], [table]), "table", Console(width=300))
+    assert wide.count("network") == 1

@@ -178,8 +178,9 @@ def _table(document: Document, console: Console) -> str:
         for table in document.tables:
             if table.title:
                 console.print(Text(printable(table.title), style="bold"))
-            console.print(_rich_table(table, console))
-            console.print()
+            for part in _fitting(table, console.width):
+                console.print(_rich_table(part, console))
+                console.print()
         for note in document.notes:
             console.print(Text(printable(note), style="dim"))
         if document.commands:
@@ -190,11 +191,47 @@ def _table(document: Document, console: Console) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()).rstrip() + "\n"
 
 
+def _fitting(table: Table, width: int) -> list[Table]:
+    """Divide a table whose numbers do not fit beside each other into several, each with all columns of words."""
+    rows = _cells(table)
+    title_widths = [max(map(cell_len, title.split(" "))) for title in table.header]
+    widths = [1 + max(pair) for pair in zip(_widths(rows, len(table.header)), title_widths, strict=True)]
+    words = [i for i in range(len(widths)) if i in table.left]
+    numbers = [i for i in range(len(widths)) if i not in table.left]
+    room = width - sum(widths[i] for i in words)
+    barred = any(cell.bar is not None for row in rows for cell in row)
+    if barred or not numbers or sum(widths[i] for i in numbers) <= room or room < max(widths[i] for i in numbers):
+        return [table]
+    parts: list[list[int]] = [[]]
+    for i in numbers:
+        if parts[-1] and sum(widths[j] for j in (*parts[-1], i)) > room:
+            parts.append([])
+        parts[-1].append(i)
+    return [
+        Table(
+            [table.header[i] for i in (*words, *part)],
+            [[row[i] for i in (*words, *part)] for row in rows],
+            left=range(len(words)),
+        )
+        for part in parts
+    ]
+
+
+def _cells(table: Table) -> list[list[Cell]]:
+    """Return the rows of a table with every value as a cell."""
+    return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in table.rows]
+
+
+def _widths(rows: Sequence[Sequence[Cell]], count: int) -> list[int]:
+    """Return the width of the text in each of ``count`` columns."""
+    return [max((cell_len(printable(row[i].text)) for row in rows), default=0) for i in range(count)]
+
+
 def _rich_table(table: Table, console: Console) -> RichTable:
     """Lay a table out, giving the bars the room that the text leaves: they are the first to give way."""
-    rows = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in table.rows]
+    rows = _cells(table)
     columns = range(len(table.header))
-    widths = [max((cell_len(printable(row[i].text)) for row in rows), default=0) for i in columns]
+    widths = _widths(rows, len(columns))
     barred = [i for i in columns if any(row[i].bar is not None for row in rows)]
     header, free = list(table.header), 0
     for broken in (False, True):  # titles of several words are broken into lines only where they must
