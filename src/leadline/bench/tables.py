@@ -218,7 +218,7 @@ def time_table(times: Sequence[Mapping[str, Any]]) -> Table:
 
 def _claims_table(claims: Sequence[Claim]) -> Table:
     """Return the verdicts."""
-    styles: Mapping[str, str] = {"holds": "green", "does not hold": "red", "no data": "dim"}
+    styles: Mapping[str, str] = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "no data": "dim"}
     rows: list[list[Cell | str]] = [
         [
             claim.claim, Cell(claim.verdict, style=styles[claim.verdict]),
