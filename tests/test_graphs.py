@@ -10,10 +10,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from leadline.bench.datasets import SUITES, get_suite
+from leadline.bench.datasets import SUITES, get_suite, ogb
+from leadline.bench.datasets.citation import load_citation
 from leadline.bench.experiments import run_experiment
-from leadline.bench.graphs import ogb
-from leadline.bench.graphs.citation import load_citation
 from leadline.bench.graphs.graph import Graph, NodeBatch, NodeSet
 from leadline.bench.graphs.models import KINDS, WIDE, NodeClassifier
 from leadline.bench.inputs import Options

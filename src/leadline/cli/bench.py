@@ -177,7 +177,7 @@ def run(
     name: NameArgument,
     *,
     experiment: Annotated[
-        str, typer.Option("--experiment", help="main, ablation, init, alpha, anchors or rectify.")
+        str, typer.Option("--experiment", help="main, ablation, init, alpha, anchors, rectify or gnn-evaluator.")
     ] = "main",
     data: DataOption = _DATA,
     out: OutOption = _OUT,

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.download import Download
 from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
 from leadline.errors import InputError
 
@@ -186,3 +188,116 @@ def _load(path: Path) -> NDArray[Any]:
 def _split(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:
     """Put images and labels together, with CIFAR's normalisation."""
     return Split(ImageArray(np.ascontiguousarray(pixels, dtype=np.uint8), MEAN, STD), labels)
+
+
+_TORONTO = "https://www.cs.toronto.edu/~kriz/"
+_GITHUB = "https://github.com/modestyachts/"
+_ZENODO = "https://zenodo.org/records/"
+_CIFAR_10, _CIFAR_100 = "cifar-10-batches-bin|cifar-10-batches-py", "cifar-100-binary|cifar-100-python"
+_CIFAR_101_FILES = tuple(
+    Download(
+        url=f"{_GITHUB}CIFAR-10.1/raw/master/datasets/{name}",
+        path=f"cifar-10.1/{name}",
+        makes=f"cifar-10.1/{name}|CIFAR-10.1/datasets/{name}",
+        checksum=sha256,
+    )
+    for name, sha256 in (
+        ("cifar10.1_v4_data.npy", "5aaedc268df8f4cffca2ac0cf9e608ae1897a8cddb630c7a850a2ea8f6558e75"),
+        ("cifar10.1_v4_labels.npy", "1f9544300ded199539b6662364ce7fe6c2e1ea9f87408f06db4b1a6184cffb18"),
+        ("cifar10.1_v6_data.npy", "2997188e5816f5bd545dc77771b6227828c28146049fcecf3fa10775474cacc6"),
+        ("cifar10.1_v6_labels.npy", "ae40beda001693674edc94d925ee8268cfe68905f8f9aff800c8dcdfcd6c9448"),
+    )
+)
+SUITES = (
+    Suite(
+        name="cifar10",
+        shift="synthetic",
+        source="CIFAR-10, classes 1:3",
+        targets="CIFAR-10.1, CIFAR-10.2, CIFAR-10-C (95)",
+        models=("resnet18",),
+        n_classes=10,
+        size="3.1 GB",
+        licence="free to use, cite Krizhevsky 2009; CIFAR-10-C CC BY 4.0",
+        kind="trained",
+        needs=(_CIFAR_10,),
+        extras=(CIFAR_101, CIFAR_102),
+        load=load_cifar10,
+        downloads=(
+            Download(
+                url=_TORONTO + "cifar-10-binary.tar.gz",
+                path="cifar-10-binary.tar.gz",
+                makes=_CIFAR_10,
+                checksum="c32a1d4ab5d03f1284b67883e8d87530",
+                unpack=".",
+            ),
+            *_CIFAR_101_FILES,
+            Download(
+                url=_GITHUB + "cifar-10.2/raw/master/cifar102_test.npz",
+                path="cifar-10.2/cifar102_test.npz",
+                makes="|".join(f"{folder}/cifar102_test.npz" for folder in CIFAR_102.split("|")),
+                checksum="e4fd6462bd5141ed293acd52ea570952f65d1bfd4ec9b068f87742f75a7a632e",
+            ),
+            Download(
+                url=_ZENODO + "2535967/files/CIFAR-10-C.tar",
+                path="CIFAR-10-C.tar",
+                makes="CIFAR-10-C",
+                checksum="56bf5dcef84df0e2308c6dcbcbbd8499",
+                unpack=".",
+            ),
+        ),
+        recipe="cifar",
+        same_setting=True,
+        paper={
+            "CIFAR10/CIFAR-10.1": "cifar-10.1",
+            "CIFAR10/CIFAR-10.2": "cifar-10.2",
+            "CIFAR10/CIFAR-10C": r".+_[1-5]$",
+        },
+    ),
+    Suite(
+        name="cifar100",
+        shift="synthetic",
+        source="CIFAR-100, classes 1:3",
+        targets="CIFAR-100-C (95)",
+        models=("resnet18",),
+        n_classes=100,
+        size="3.1 GB",
+        licence="free to use, cite Krizhevsky 2009; CIFAR-100-C CC BY 4.0",
+        kind="trained",
+        needs=(_CIFAR_100,),
+        load=load_cifar100,
+        downloads=(
+            Download(
+                url=_TORONTO + "cifar-100-binary.tar.gz",
+                path="cifar-100-binary.tar.gz",
+                makes=_CIFAR_100,
+                checksum="03b5dce01913d631647c71ecec9e9cb8",
+                unpack=".",
+            ),
+            Download(
+                url=_ZENODO + "3555552/files/CIFAR-100-C.tar",
+                path="CIFAR-100-C.tar",
+                makes="CIFAR-100-C",
+                checksum="11f0ed0f1191edbf9fa23466ae6021d3",
+                unpack=".",
+            ),
+        ),
+        recipe="cifar",
+        paper={"CIFAR100/CIFAR-100C": ""},
+        same_setting=True,
+    ),
+    Suite(
+        name="cifar10-resnets",
+        shift="synthetic",
+        source="CIFAR-10 test images 0-4999",
+        targets="images 5000-6999 under 19 corruptions x 5",
+        models=("resnet20", "resnet32", "resnet56"),
+        n_classes=10,
+        size="with the data",
+        licence="images free to use; models BSD-2",
+        kind="pretrained",
+        needs=("raw/cifar10/test.npz",),
+        load=load_resnets,
+        weights="raw/cifar10/{}.safetensors",
+        paper={"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
+    ),
+)

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.download import Download
 from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout, locate
 from leadline.errors import InputError
 
@@ -92,3 +94,86 @@ def _read_folders(folder: Path, labels: dict[str, int]) -> Split:
         paths += found
         numbers += [labels[name]] * len(found)
     return Split(ImageFiles(tuple(paths)), np.array(numbers))
+
+
+_BY_HAND_IMAGENET = """ImageNet is given out to registered researchers only.
+1. Register at https://image-net.org and download ILSVRC2012_img_val.tar (6.3 GB,
+   MD5 29b22e2961454d5413ddabcf34fc5622).
+2. Sort the 50,000 images into one folder per WordNet id, DATA/imagenet/val/n01440764/ILSVRC2012_val_00000293.JPEG
+   and so on; the ids stand in ILSVRC2012_devkit_t12.tar.gz, and
+   torchvision.datasets.ImageNet(root, split="val") sorts them for you."""
+_BY_HAND_OFFICE31 = """Office-31 is given out for research, through a Google Drive link that asks for a click.
+1. Open https://drive.google.com/open?id=0B4IapRTv9pJ1WGZVd1VDMmhwdlE and save domain_adaptation_images.tar.gz
+   (SHA-1 7aa25a86f3880b6e79283227816f9d4d8506d636).
+2. mkdir -p DATA/office31 && tar -xzf domain_adaptation_images.tar.gz -C DATA/office31
+   so that DATA/office31/amazon/images/back_pack/ exists."""
+SUITES = (
+    Suite(
+        name="imagenet",
+        shift="natural",
+        source="ImageNet validation",
+        targets="ImageNetV2 matched frequency",
+        models=("alexnet", "mobilenet_v2", "efficientnet_b0"),
+        n_classes=1000,
+        size="7.5 GB",
+        licence="ImageNet: research only, on registration",
+        kind="pretrained",
+        needs=("imagenet/val", "imagenetv2-matched-frequency-format-val"),
+        load=load_imagenet,
+        downloads=(
+            Download(
+                url="https://huggingface.co/datasets/vaishaal/ImageNetV2/resolve/main/imagenetv2-matched-frequency.tar.gz",
+                path="imagenetv2-matched-frequency.tar.gz",
+                makes="imagenetv2-matched-frequency-format-val",
+                checksum="f0c37fdf925916b19ea1323cd9a2208cdb6959ba2c32eef2a7fc393835c9ca7c",
+                unpack=".",
+            ),
+        ),
+        instructions=_BY_HAND_IMAGENET,
+        paper={"ImageNet/ImageNetv2": "imagenetv2"},
+        same_setting=True,
+    ),
+    Suite(
+        name="waterbirds",
+        shift="subpopulation",
+        source="Waterbirds-WILDS val",
+        targets="test: birds on all backgrounds alike",
+        models=("resnet18-large",),
+        n_classes=2,
+        size="0.5 GB",
+        licence="non-commercial research and education",
+        kind="trained",
+        needs=("waterbirds_v1.0/metadata.csv",),
+        load=load_waterbirds,
+        downloads=(
+            Download(
+                url="https://worksheets.codalab.org/rest/bundles/0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
+                path="waterbirds_v1.0.tar.gz",
+                makes="waterbirds_v1.0/metadata.csv",
+                unpack="waterbirds_v1.0",
+            ),
+        ),
+        recipe="waterbirds",
+        paper={"Waterbirds-WILDS/Subpop": ""},
+        other_models=("resnet18-pretrained",),
+        same_setting=True,
+    ),
+    Suite(
+        name="office31",
+        shift="domain",
+        source="Office-31 Amazon",
+        targets="DSLR, Webcam",
+        models=("resnet18-large",),
+        n_classes=31,
+        size="0.1 GB",
+        licence="research use",
+        kind="trained",
+        needs=(OFFICE31,),
+        load=load_office31,
+        instructions=_BY_HAND_OFFICE31,
+        recipe="office31",
+        paper={"Office-31/domain": ""},
+        other_models=("resnet18-pretrained",),
+        same_setting=True,
+    ),
+)

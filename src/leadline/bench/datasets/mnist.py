@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.download import Download
 from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
 from leadline.errors import InputError
 
@@ -104,3 +106,56 @@ def read_mnist_m(folder: Path) -> Split:
         with Image.open(folder / "mnist_m_test" / name) as file:
             images.append(np.asarray(file.convert("RGB").resize((28, 28), Image.Resampling.BILINEAR)))
     return digits(np.stack(images), np.array([int(label) for _, label in lines]))
+
+
+_OSSCI = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+_MNIST_FILES = tuple(
+    Download(url=_OSSCI + name, path=f"mnist/{name}", makes=makes, checksum=md5)
+    for name, makes, md5 in (
+        ("train-images-idx3-ubyte.gz", TRAIN_IMAGES, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        ("train-labels-idx1-ubyte.gz", TRAIN_LABELS, "d53e105ee54ea40749a09fcbcd1e9432"),
+    )
+)
+SUITES = (
+    Suite(
+        name="mnist",
+        shift="synthetic",
+        source="MNIST, classes 1:100",
+        targets="MNIST-M",
+        models=("mnist-cnn",),
+        n_classes=10,
+        size="0.1 GB",
+        licence="MNIST CC BY-SA 3.0; MNIST-M research use",
+        kind="trained",
+        needs=(TRAIN_IMAGES, TRAIN_LABELS, "mnist_m/mnist_m_test_labels.txt"),
+        load=load_mnist,
+        downloads=(
+            *_MNIST_FILES,
+            Download(
+                url="https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
+                path="mnist_m.tar.gz",
+                makes="mnist_m/mnist_m_test_labels.txt",
+                checksum="859df31c91afe82e80e5012ba928f279",
+                unpack=".",
+            ),
+        ),
+        recipe="mnist",
+        paper={"MNIST/MNIST-M": ""},
+        same_setting=True,
+    ),
+    Suite(
+        name="mnist-raw",
+        shift="synthetic",
+        source="MNIST, classes 1:100",
+        targets="clean, MNIST-M (4,000), USPS",
+        models=("mnist-cnn",),
+        n_classes=10,
+        size="with the data",
+        licence="MNIST CC BY-SA 3.0; MNIST-M and USPS research use",
+        kind="trained",
+        needs=("raw/mnist/npz", "raw/mnist_m/test.npz", "raw/usps/usps.npz"),
+        load=load_mnist_raw,
+        recipe="mnist",
+        paper={"MNIST/MNIST-M": "mnist-m"},
+    ),
+)

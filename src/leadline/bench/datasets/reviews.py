@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.bench.datasets.suite import Suite
+from leadline.bench.download import Download
 from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate
 from leadline.errors import InputError
 
@@ -123,3 +125,57 @@ def _parse_date(text: str | None) -> datetime | None:
         return datetime.strptime((text or "").strip(), "%B %d, %Y")
     except ValueError:
         return None
+
+
+SUITES = (
+    Suite(
+        name="amazon-wilds",
+        shift="subpopulation",
+        source="Amazon-WILDS id_val",
+        targets="Subpop1 (val), Subpop2 (test): other reviewers",
+        models=("distilbert",),
+        n_classes=5,
+        size="2.0 GB",
+        licence="research use",
+        kind="trained",
+        needs=(AMAZON_WILDS,),
+        load=load_amazon_wilds,
+        downloads=(
+            Download(
+                url="https://worksheets.codalab.org/rest/bundles/0xe3ed909786d34ee79d430d065582aa29/contents/blob/",
+                path="amazon_v2.1.tar.gz",
+                makes=AMAZON_WILDS,
+                unpack="amazon_v2.1",
+            ),
+        ),
+        recipe="amazon-wilds",
+        paper={"Amazon-WILD/Subpop1": "subpop1", "Amazon-WILD/Subpop2": "subpop2"},
+        same_setting=True,
+    ),
+    Suite(
+        name="amazon-reviews-domains",
+        shift="domain",
+        source="reviews of one domain",
+        targets="the other three domains",
+        models=DOMAIN_MODELS,
+        n_classes=4,
+        size="with the data",
+        licence="research use",
+        kind="sklearn",
+        needs=("raw/amazon_reviews",),
+        load=load_domains,
+    ),
+    Suite(
+        name="amazon-reviews-time",
+        shift="temporal",
+        source="reviews until 2005",
+        targets="the quarters of 2006",
+        models=KINDS,
+        n_classes=4,
+        size="with the data",
+        licence="research use",
+        kind="sklearn",
+        needs=("raw/amazon_reviews",),
+        load=load_time,
+    ),
+)

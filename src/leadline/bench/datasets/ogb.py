@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.bench.datasets.suite import Loader, Suite
+from leadline.bench.download import Download
 from leadline.bench.graphs.graph import Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, locate
 from leadline.errors import InputError
@@ -164,3 +166,38 @@ def yearly_task(nodes: OgbNodes, options: Options, *, inductive: bool) -> Task:
 def _read_arxiv(data: Path) -> OgbNodes:
     """Read ogbn-arxiv under either of the names its folder has."""
     return read_ogb(locate(data, FOLDER).parent)
+
+
+def _arxiv(name: str, targets: str, load: Loader) -> Suite:
+    """Return the line of ogbn-arxiv in one of its two settings."""
+    return Suite(
+        name=name,
+        shift="temporal",
+        source="arXiv papers of 2012-2014",
+        targets=targets,
+        models=MODELS,
+        n_classes=40,
+        size="0.1 GB",
+        licence="ODC-BY",
+        kind="trained",
+        needs=(FOLDER,),
+        load=load,
+        downloads=(
+            Download(
+                url="http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
+                path="arxiv.zip",
+                makes=FOLDER,
+                checksum="49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276",
+                unpack=".",
+            ),
+        ),
+        recipe="nodes",
+        graphs=True,
+        same_setting=True,
+    )
+
+
+SUITES = (
+    _arxiv("ogbn-arxiv", "each 2015-2020, messages over all years", load_arxiv),
+    _arxiv("ogbn-arxiv-inductive", "each 2015-2020, later papers hidden", load_arxiv_inductive),
+)

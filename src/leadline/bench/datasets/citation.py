@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from leadline.bench.datasets.ogb import MODELS
+from leadline.bench.datasets.suite import Suite
 from leadline.bench.graphs.graph import Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, holdout
 from leadline.errors import InputError
@@ -60,3 +62,22 @@ def load_citation(data: Path, options: Options, model: str, seed: int) -> Task:
 
     targets = {network: partial(other, network) for network in networks(data) if network != name}
     return Task(source, {"same": lambda: options.limited(same), **targets}, options.limited(train))
+
+
+SUITES = (
+    Suite(
+        name="citation-graphs",
+        shift="domain",
+        source="a citation network",
+        targets="the rest of it, and the other networks",
+        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in MODELS),
+        n_classes=5,
+        size="with the data",
+        licence="research use",
+        kind="trained",
+        needs=(FOLDER,),
+        load=load_citation,
+        recipe="nodes",
+        graphs=True,
+    ),
+)
