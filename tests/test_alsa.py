@@ -127,12 +127,26 @@ def test_learning_nothing_is_said_to_be_that(source: Outputs) -> None:
 def test_sampled_anchors_are_source_rows_and_random_ones_are_not(source: Outputs) -> None:
     units = source.logits / np.linalg.norm(source.logits, axis=1, keepdims=True)
     nearest = {}
-    for init in ("sample", "random"):
+    for init in ("balanced", "sample", "random"):
         anchors = fitted(source, init=init, learn=("peaks",)).anchors_
         np.testing.assert_allclose(np.linalg.norm(anchors, axis=1), 1, atol=1e-5)
         nearest[init] = np.abs(anchors[:, None] - units[None]).max(axis=2).min(axis=1)
+    assert nearest["balanced"].max() < 1e-6
     assert nearest["sample"].max() < 1e-6
     assert nearest["random"].min() > 1e-4
+
+
+def test_balanced_anchors_come_from_rare_classes_too(make_outputs: Callable[..., Outputs]) -> None:
+    everything = make_outputs(6000, 5, 0)
+    predicted = everything.logits.argmax(axis=1)
+    rows = np.concatenate([np.flatnonzero(predicted == label)[: 800 if label else 40] for label in range(5)])
+    source = Outputs(everything.logits[rows], everything.labels[rows] if everything.labels is not None else None)
+    counts = {}
+    for init in ("balanced", "sample"):
+        anchors = fitted(source, init=init, learn=("peaks",), n_anchors=150).anchors_
+        counts[init] = np.bincount(anchors.argmax(axis=1), minlength=5)
+    assert counts["balanced"].min() >= 20
+    assert counts["sample"][0] <= 6
 
 
 def test_sampled_anchors_start_with_the_sign_of_their_row(source: Outputs) -> None:
@@ -145,7 +159,7 @@ def test_sampled_anchors_start_with_the_sign_of_their_row(source: Outputs) -> No
 
 
 @pytest.mark.parametrize("influence", INFLUENCES)
-@pytest.mark.parametrize("init", ["sample", "random"])
+@pytest.mark.parametrize("init", ["balanced", "sample", "random"])
 def test_training_lowers_the_loss_and_separates(influence: str, init: str, source: Outputs) -> None:
     model = fitted(source, influence=influence, init=init, max_epochs=60, rectify=None)
     losses = [entry["loss"] for entry in model.history_]
@@ -189,7 +203,7 @@ def test_seeds_decide(influence: str, source: Outputs, target: NDArray[Any]) -> 
 
 
 @pytest.mark.parametrize("influence", INFLUENCES)
-@pytest.mark.parametrize("init", ["sample", "random"])
+@pytest.mark.parametrize("init", ["balanced", "sample", "random"])
 def test_backends_agree(influence: str, init: str, source: Outputs, target: NDArray[Any]) -> None:
     options: dict[str, Any] = {"influence": influence, "init": init, "alpha": 0.95}
     estimates = [fitted(source, backend=backend, **options).estimate(target) for backend in ("numba", "torch")]
@@ -308,7 +322,7 @@ def test_few_samples_are_not_overfitted(make_outputs: MakeOutputs) -> None:
     [
         ({"influence": "linear"}, r"influence must be one of 'gaussian', 'exponential'; got 'linear'\."),
         ({"rectify": "all"}, r"rectify must be one of 'total', 'single', None; got 'all'\."),
-        ({"init": "zeros"}, r"init must be one of 'sample', 'random'; got 'zeros'\."),
+        ({"init": "zeros"}, r"init must be one of 'balanced', 'sample', 'random'; got 'zeros'\."),
         ({"learn": ("bias",)}, r"learn must be a collection of anchors, peaks, widths; got \('bias',\)\."),
         ({"learn": "peaks"}, r"learn must be a collection of anchors, peaks, widths; got 'peaks'\."),
         ({"alpha": 1.0}, r"alpha must be between 0 and 1; got 1\.0\."),

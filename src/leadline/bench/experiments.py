@@ -37,7 +37,7 @@ def _learn(fixed: Sequence[str]) -> list[str]:
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "main": tuple(Variant(name, name) for name in METHODS),
     "ablation": tuple(Variant(name, "alsa-g", {"learn": _learn(fixed)}) for name, fixed in _FIXED.items()),
-    "init": tuple(Variant(name, "alsa-g", {"init": name}) for name in ("sample", "random")),
+    "init": tuple(Variant(name, "alsa-g", {"init": name}) for name in ("balanced", "sample", "random")),
     "alpha": tuple(
         Variant(f"{method} {alpha:g}", method, {"alpha": alpha}) for method in ("alsa-g", "alsa-e") for alpha in ALPHAS
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from leadline.estimators.anchors import (
     DEFAULTS,
     PARTS,
     UNIFIED_PEAK,
+    Init,
     Training,
     default_anchor_count,
     default_epochs,
@@ -97,8 +98,9 @@ class ALSA(Estimator):
         Which samples count 1/c: those whose "total" influence is below the threshold (the paper's equation), those
         on which no "single" anchor has more (its appendix), or None of them.
     init
-        "sample" draws the positions from the source logits, "random" from a normal distribution with the logits'
-        mean and spread.
+        "balanced" draws the positions from the source logits, equally from each predicted class, so that rare classes
+        have anchors too; "sample" from all of them alike, as the paper does; "random" from a normal distribution with
+        the logits' mean and spread.
     learn
         Which of "anchors", "peaks" and "widths" training may change.
     epsilon
@@ -156,7 +158,7 @@ class ALSA(Estimator):
         n_anchors: int | None = None,
         alpha: float | None = None,
         rectify: Literal["total", "single"] | None = "total",
-        init: Literal["sample", "random"] = "sample",
+        init: Init = "balanced",
         learn: Collection[str] = PARTS,
         epsilon: float = 1e-5,
         max_epochs: int | None = None,
@@ -190,7 +192,7 @@ class ALSA(Estimator):
         choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
             "influence": (self.influence_kind, ("gaussian", "exponential")),
             "rectify": (self.rectify, ("total", "single", None)),
-            "init": (self.init, ("sample", "random")),
+            "init": (self.init, get_args(Init)),
         }
         for name, (value, allowed) in choices.items():
             if value not in allowed:

@@ -20,6 +20,7 @@ from leadline.kernels.base import unit_rows
 from leadline.outputs import FloatArray
 
 PARTS = ("anchors", "peaks", "widths")
+Init = Literal["balanced", "sample", "random"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,18 @@ def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
     return max(_MIN_EPOCHS, -(-DEFAULTS[power].steps // steps_per_epoch))
 
 
+def _draw_rows(logits: FloatArray, count: int, init: Init, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the numbers of the rows that become anchors; none for random positions."""
+    if init == "random":
+        return np.empty(0, dtype=np.intp)
+    shares = None
+    if init == "balanced":
+        predicted = logits.argmax(axis=1)
+        shares = 1.0 / np.bincount(predicted)[predicted]
+        shares /= shares.sum()
+    return rng.choice(len(logits), count, replace=count > len(logits), p=shares)
+
+
 def place(
     kernel: Kernel,
     logits: FloatArray,
@@ -90,7 +103,7 @@ def place(
     *,
     n_anchors: int,
     power: int,
-    init: Literal["sample", "random"],
+    init: Init,
     rng: np.random.Generator,
     reach: float | None = None,
 ) -> tuple[AnchorField[Any], NDArray[np.intp]]:
@@ -112,8 +125,9 @@ def place(
     power
         2 for Gaussian influence, 1 for exponential.
     init
-        "sample" takes k of the rows; "random" draws from a normal distribution with the mean and spread of each
-        class's logits, and takes the sign of the nearest of a sample of rows.
+        "balanced" takes k of the rows, as many of each predicted class as there are; "sample" takes k of the rows, all
+        alike; "random" draws from a normal distribution with the mean and spread of each class's logits, and takes the
+        sign of the nearest of a sample of rows.
     rng
         Of everything random.
     reach
@@ -125,18 +139,18 @@ def place(
         The anchors, and the numbers of the rows that are none (all rows where hardly any are left).
     """
     n, c = logits.shape
-    chosen = rng.choice(n, n_anchors, replace=n_anchors > n) if init == "sample" else np.empty(0, dtype=np.intp)
+    chosen = _draw_rows(logits, n_anchors, init, rng)
     others = np.setdiff1d(np.arange(n), chosen)
     if len(others) < min(n, _FEWEST):
         others = np.arange(n)
     sample = rng.choice(others, min(len(others), _SAMPLE), replace=False)
     neighbours = unit_rows(logits[sample])
-    if init == "sample":
-        positions = unit_rows(logits[chosen])
-        right = correct[chosen]
-    else:
+    if init == "random":
         positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
         right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
+    else:
+        positions = unit_rows(logits[chosen])
+        right = correct[chosen]
     signs = np.where(right, 1.0, -1.0)
 
     anchors, ones = kernel.asarray(positions), np.ones(n_anchors)
