@@ -25,6 +25,7 @@ from official_files import (
     write_cifar_shifts,
     write_corruption,
     write_imagenet,
+    write_mnist,
     write_office31,
     write_waterbirds,
 )
@@ -117,6 +118,17 @@ def test_amazon_wilds_with_a_small_distilbert(tmp_path: Path, monkeypatch: pytes
     texts = [" ".join(["good", "bad", "book"][: 1 + i % 3]) for i in range(80)]
     write_amazon_wilds(tmp_path, texts, [i % 4 for i in range(80)])
     assert go_through("amazon-wilds", tmp_path, tmp_path / "out") == {"subpop1", "subpop2"}
+
+
+def test_one_command_does_it_all_and_goes_on_where_it_stopped(tmp_path: Path, rng: np.random.Generator) -> None:
+    write_mnist(tmp_path, rng, n=800)
+    command = ("reproduce", "mnist", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "0")
+    text = call(*command, "--max-epochs", "1", "--format", "md")
+    assert "The paper's row MNIST/MNIST-M" in text
+    checkpoint = tmp_path / "out/checkpoints/mnist/mnist-cnn/seed-0/last.safetensors"
+    before = checkpoint.stat().st_mtime_ns
+    assert call(*command, "--max-epochs", "1", "--format", "md") == text
+    assert checkpoint.stat().st_mtime_ns == before
 
 
 def test_a_suite_that_cannot_be_had_says_how_to_get_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

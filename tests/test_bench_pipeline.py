@@ -306,8 +306,12 @@ def test_reported_numbers_are_the_papers_and_never_ours(tmp_path: Path) -> None:
     assert document.data["reported"] is reported
     row = next(r for r in document.records if r["targets"] == "CIFAR10/CIFAR-10C" and r["method"] == "ac")
     np.testing.assert_allclose((row["measured_mae"], row["reported_mae"]), (0.1, 0.0657))
-    with pytest.raises(InputError, match="no results of mnist yet"):
-        result_document(measured, reported, ["mnist"])
+    waiting = result_document(measured, reported, ["mnist"])  # not measured: the paper's numbers alone
+    assert [table.title for table in waiting.tables] == ["The paper's row MNIST/MNIST-M"]
+    assert waiting.tables[0].header == ("method", "reported")
+    assert waiting.notes[0] == "mnist was not measured; `leadline bench reproduce mnist` does it."
+    with pytest.raises(InputError, match="no results of logits-banking77 yet"):
+        result_document(measured, reported, ["logits-banking77"])
 
 
 def test_records_keep_what_was_measured_before(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Suite
+from leadline.bench.download import fetch
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
 from leadline.errors import InputError
 from leadline.files import write_outputs
@@ -25,6 +26,20 @@ SEEDS = (0, 1, 2)
 #: Called with steps done, steps in all, and what is being done.
 Progress = Callable[[int, int, str], None]
 Classifier = Callable[[Inputs], NDArray[np.floating[Any]]]
+
+
+def fetch_data(suite: Suite, data: Path, progress: Progress | None = None) -> list[tuple[Path, str]]:
+    """Fetch what a suite can fetch, going on past a file that cannot be had.
+
+    Returns what each download makes, and why it is not there; nothing where it is.
+    """
+    files = []
+    for item in suite.downloads:
+        try:
+            files.append((fetch(item, data, progress), ""))
+        except InputError as error:
+            files.append((data / item.path, str(error)))
+    return files
 
 
 def require_data(suite: Suite, data: Path) -> None:

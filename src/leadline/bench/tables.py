@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leadline.bench.claims import Claim, check_claims
-from leadline.bench.datasets import SUITES
+from leadline.bench.datasets import SUITES, get_suite
 from leadline.bench.experiments import TRAINING_SIZES
 from leadline.bench.graphs.tables import graph_tables
 from leadline.bench.records import reported_mae
@@ -83,17 +83,19 @@ def result_document(
     suites
         Some of them; None for all that were measured.
     """
-    main = measured["experiments"].get("main", {})
+    waiting: list[str] = []
     if suites is not None:
-        if unknown := [name for name in suites if name not in main]:
+        waiting = [name for name in suites if name not in measured["experiments"].get("main", {})]
+        if unknown := [name for name in waiting if not get_suite(name).paper]:
             raise InputError(f"no results of {', '.join(unknown)} yet; run `leadline bench run {unknown[0]}` first.")
-        main = {name: main[name] for name in suites}
-    if not main and not measured["training_time"]:
+        measured = _only(measured, suites)
+    main = measured["experiments"].get("main", {})
+    if not main and not waiting and not measured["training_time"]:
         raise InputError("nothing was measured yet; run `leadline bench run SUITE` first.")
-    claims = check_claims(measured)
+    claims = [claim for claim in check_claims(measured) if suites is None or claim.verdict != "no data"]
     tables = [
         _mae_table(main),
-        *_side_by_side(main, reported),
+        *_side_by_side(main, reported, [row for name in waiting for row in get_suite(name).paper]),
         *graph_tables(main, reported),
         _agreement_table(main, "r2", "Measured: R2 against y = x"),
         _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
@@ -101,7 +103,18 @@ def result_document(
     tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
     tables += [time_table(measured["training_time"]), _claims_table(claims)]
     data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
-    return Document(data, _records(main, reported), [table for table in tables if table.rows], [_LEGEND])
+    notes = [f"{name} was not measured; `leadline bench reproduce {name}` does it." for name in waiting]
+    return Document(data, _records(main, reported), [table for table in tables if table.rows], [*notes, _LEGEND])
+
+
+def _only(measured: Mapping[str, Any], suites: Sequence[str]) -> dict[str, Any]:
+    """Return what was measured on some suites, without the training times, which belong to none."""
+    experiments = {
+        experiment: kept
+        for experiment, entries in measured["experiments"].items()
+        if (kept := {name: entry for name, entry in entries.items() if name in suites})
+    }
+    return {"experiments": experiments, "training_time": []}
 
 
 def _records(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -145,13 +158,13 @@ def _mae_table(main: Mapping[str, Any]) -> Table:
     return Table(("suite", *methods), rows, "Measured: all targets of each suite")
 
 
-def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[Table]:
-    """Return a table for each row of the paper that something measured can be held against."""
+def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: Sequence[str]) -> list[Table]:
+    """Return a table for each row of the paper that something measured can be held against, or that is wanted."""
     paper = reported_mae(reported)
     tables = []
     for paper_row, theirs in paper.items():
         ours = {suite: entry for suite, entry in main.items() if paper_row in entry["paper_rows"]}
-        if not ours:
+        if not ours and paper_row not in wanted:
             continue
         lowest = min(theirs.values())
         best = {

@@ -29,6 +29,7 @@ SeedsOption = Annotated[str, typer.Option("--seeds", metavar="0,1,...", help="Se
 ModelsOption = Annotated[
     str | None, typer.Option("--models", metavar="A,B,...", help="Some of the suite's models; all by default.")
 ]
+EpochsOption = Annotated[int | None, typer.Option("--max-epochs", help="Fewer epochs than the recipe.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="A torch device: cpu, cuda, mps.")]
 Cifar101Option = Annotated[str, typer.Option("--cifar-10.1", metavar="v4|v6", help="Version of CIFAR-10.1.")]
 ImagenetOption = Annotated[
@@ -80,18 +81,13 @@ def prepare(
     The exit code is 2 while something is missing that the suite cannot do without.
     """
     from leadline.bench.datasets import get_suite
-    from leadline.bench.download import fetch
+    from leadline.bench.pipeline import fetch_data
 
     suite = get_suite(name)
-    files, notes = [], []
     with progress(f"prepare {name}", quiet=quiet) as advance:
-        for item in suite.downloads:
-            try:
-                path, state = fetch(item, data, advance), "there"
-            except InputError as error:  # the other files may still be had
-                path, state = data / item.path, "not fetched"
-                notes.append(str(error))
-            files.append({"file": str(path), "state": state})
+        fetched = fetch_data(suite, data, advance)
+    files = [{"file": str(path), "state": "not fetched" if problem else "there"} for path, problem in fetched]
+    notes = [problem for _, problem in fetched if problem]
     missing, left_out = suite.missing(data), suite.left_out(data)
     by_hand = suite.instructions.replace("DATA", str(data)).splitlines() if missing else []
     if left_out:
@@ -115,7 +111,7 @@ def train(
     out: OutOption = _OUT,
     seeds: SeedsOption = "0,1,2",
     models: ModelsOption = None,
-    max_epochs: Annotated[int | None, typer.Option("--max-epochs", help="Fewer epochs than the recipe.")] = None,
+    max_epochs: EpochsOption = None,
     device: DeviceOption = "cpu",
     imbalance: ImbalanceOption = "all",
     limit: LimitOption = None,
@@ -211,6 +207,43 @@ def run(
     records = [{"variant": variant} | score for variant, score in scores.items()]
     tell(f"recorded in {path}", quiet=quiet)
     _show_rows(records, f"{name}, experiment {experiment}", format)
+
+
+@app.command()
+def reproduce(
+    name: NameArgument,
+    *,
+    data: DataOption = _DATA,
+    out: OutOption = _OUT,
+    seeds: SeedsOption = "0,1,2",
+    max_epochs: EpochsOption = None,
+    device: DeviceOption = "cpu",
+    limit: LimitOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+) -> None:
+    """Do it all: fetch the data, train, store logits, run every method, and show the paper's table beside ours.
+
+    Continues where an earlier attempt stopped. The single steps have more options.
+    """
+    from leadline.bench.datasets import get_suite
+    from leadline.bench.experiments import run_experiment
+    from leadline.bench.inputs import Options
+    from leadline.bench.pipeline import extract_logits, fetch_data, require_data, train_suite
+    from leadline.bench.records import record
+
+    suite, options, chosen = get_suite(name), Options(limit=limit), split_integers(seeds, "--seeds")
+    with progress(f"reproduce {name}", quiet=quiet) as advance:
+        fetch_data(suite, data, advance)
+        require_data(suite, data)
+        if suite.kind == "trained":
+            train_suite(
+                suite, data, out, options=options, seeds=chosen, max_epochs=max_epochs, device=device, progress=advance
+            )
+        if suite.kind != "logits":
+            extract_logits(suite, data, out, options=options, seeds=chosen, device=device, progress=advance)
+        record(out, "main", run_experiment(suite, "main", data, out, seeds=chosen, progress=advance))
+    table([name], out=out, format=format)
 
 
 @app.command()
