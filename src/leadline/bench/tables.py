@@ -86,7 +86,7 @@ def result_document(
     waiting: list[str] = []
     if suites is not None:
         waiting = [name for name in suites if name not in measured["experiments"].get("main", {})]
-        if unknown := [name for name in waiting if not get_suite(name).paper]:
+        if unknown := [name for name in waiting if not (get_suite(name).paper or get_suite(name).same_setting)]:
             raise InputError(f"no results of {', '.join(unknown)} yet; run `leadline bench run {unknown[0]}` first.")
         measured = _only(measured, suites)
     main = measured["experiments"].get("main", {})
@@ -96,7 +96,7 @@ def result_document(
     tables = [
         _mae_table(main),
         *_side_by_side(main, reported, [row for name in waiting for row in get_suite(name).paper]),
-        *graph_tables(main, reported),
+        *graph_tables(main, reported, wanted=any(get_suite(name).graphs for name in waiting)),
         _agreement_table(main, "r2", "Measured: R2 against y = x"),
         _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
     ]
