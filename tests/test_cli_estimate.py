@@ -66,6 +66,19 @@ def test_segments_and_total(folder: Path, run: Run) -> None:
     np.testing.assert_allclose(np.mean([row["accuracy"] for row in rows[1:]]), rows[0]["accuracy"], atol=1e-12)
 
 
+@pytest.mark.parametrize("engine", [[], ["--engine", "arrow"]])
+def test_intervals_that_hold_together_are_wider(engine: list[str], folder: Path, run: Run) -> None:
+    words = ["estimate", "ac.leadline", "traffic.parquet", "--by", "channel", *engine]
+    alone = run(*words, "--format", "json").data
+    together = run(*words, "--together", "--format", "json").data
+    assert together[0] == alone[0]  # of all rows there is one interval
+    for one, other in zip(alone[1:], together[1:], strict=True):
+        assert other["accuracy"] == one["accuracy"]
+        assert other["confidence_level"] == pytest.approx(0.9 ** (1 / 3))
+        assert other["interval"][0] < one["interval"][0] < one["interval"][1] < other["interval"][1]
+    assert "hold together at 90%, each alone at 96.55%" in run(*words, "--together").out
+
+
 def test_rows_without_a_segment_are_not_taken_for_the_total(folder: Path, run: Run) -> None:
     Path("gaps.csv").write_text("logit_0,logit_1,logit_2,logit_3,logit_4,day\n" + "1,2,3,4,5,1\n5,4,3,2,1,\n" * 3)
     rows = run("estimate", "ac.leadline", "gaps.csv", "--by", "day", "--format", "json").data
@@ -114,6 +127,7 @@ def test_quiet_silences_the_gate_but_not_errors(folder: Path, run: Run) -> None:
         (["--min-accuracy", "nan"], "--min-accuracy must be a fraction from 0 to 1; got nan."),
         (["--min-accuracy", "high"], "Invalid value for '--min-accuracy'"),
         (["--level", "1"], "--level must be a fraction between 0 and 1; got 1."),
+        (["--together"], "--together is about the segments of --by; give --by with it."),
         (["--format", "xml"], "must be one of table, json, csv, md; got 'xml'."),
         (["--colour"], "No such option: --colour"),
         (["no.npz"], "file no.npz does not exist."),

@@ -359,3 +359,18 @@ def test_torch_is_asked_for_by_name_when_missing(monkeypatch: pytest.MonkeyPatch
 def test_wrong_names_are_refused(call: Callable[[], Kernel], message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("size", [7, 200_000])  # one thread, and several
+def test_descent_is_adam(kernel: Kernel, size: int) -> None:
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=size), rng.normal(size=(5, size))
+    parameter = torch.nn.Parameter(torch.tensor(start))
+    optimiser = torch.optim.Adam([parameter], lr=0.02)
+    value, mean, square = (kernel.asarray(array) for array in (start, np.zeros(size), np.zeros(size)))
+    for step, gradient in enumerate(gradients, start=1):
+        parameter.grad = torch.tensor(gradient)
+        optimiser.step()
+        rates = (0.02 / (1 - 0.9**step), 1 / (1 - 0.999**step))
+        kernel.descend(value, kernel.asarray(gradient), mean, square, rates)
+    np.testing.assert_allclose(kernel.to_numpy(value), parameter.detach().numpy(), atol=2e-6)

@@ -18,6 +18,19 @@ def normal_quantile(share: float) -> float:
     return NormalDist().inv_cdf(share)
 
 
+def each_of(count: int, level: float) -> float:
+    """Return the coverage that each of many intervals needs so that all of them hold together at a level.
+
+    Šidák's correction, exact where they err independently and on the safe side where they err together.
+
+    Examples
+    --------
+    >>> round(each_of(10, 0.9), 4)
+    0.9895
+    """
+    return float(level ** (1.0 / max(count, 1)))
+
+
 def sampling_interval(
     accuracy: float, *, target_variance: float, n_target: int, source_accuracy: float, n_source: int, level: float
 ) -> tuple[float, float]:

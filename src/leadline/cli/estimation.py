@@ -125,6 +125,10 @@ def estimate(
         typer.Option("--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."),
     ] = None,
     level: LevelOption = 0.9,
+    together: Annotated[
+        bool,
+        typer.Option("--together", help="Widen the intervals of --by so that all of them together hold at --level."),
+    ] = False,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -148,9 +152,12 @@ def estimate(
     if master is not None and engine != "spark":
         raise InputError("--master is that of a Spark cluster; give --engine spark with it.")
     keys = split(by, "--by") or []
+    if together and not keys:
+        raise InputError("--together is about the segments of --by; give --by with it.")
     request = Request(
-        by=tuple(keys), where=where, skip_bad=skip_bad, level=level, classes=split(classes, "--classes"), master=master
-    )
+        by=tuple(keys), where=where, skip_bad=skip_bad, level=level, together=together,
+        classes=split(classes, "--classes"), master=master,
+    )  # fmt: skip
     found = find_requests(targets, engine, request)
     estimator = load(model)
     rows: list[dict[str, Any]] = []
@@ -231,6 +238,8 @@ def _estimate_document(
     method = rows[0]["method"]
     notes = _explanation(rows[0], level) if len(rows) == 1 else []
     notes += [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
+    own = {row["confidence_level"] for row in rows if row["group"] is not None} - {level}
+    notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
     notes.append(f"{method} assumes: {METHODS[method].assumption}.")
     for row in rows:
         left_out = row["diagnostics"].get("left_out")

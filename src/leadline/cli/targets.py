@@ -53,6 +53,7 @@ class Request:
     where: str | None
     skip_bad: bool
     level: float
+    together: bool
     classes: list[str] | None
     master: str | None = None
 
@@ -98,7 +99,7 @@ def rows_of(
 
             found, left_out = estimate_place(
                 estimator, target.place, master=request.master, by=request.by, where=request.where,
-                level=request.level, skip_bad=request.skip_bad,
+                level=request.level, together=request.together, skip_bad=request.skip_bad,
             )  # fmt: skip
             return _rows(target, request, found, left_out)
     except BadFileError:
@@ -132,7 +133,7 @@ def _streamed(
 
     found = estimate_files(
         estimator, target.place, by=request.by, where=request.where, level=request.level,
-        skip_bad=request.skip_bad, classes=request.classes, progress=report,
+        together=request.together, skip_bad=request.skip_bad, classes=request.classes, progress=report,
     )  # fmt: skip
     return _rows(target, request, found.estimates, found.left_out)
 
@@ -143,13 +144,17 @@ def _in_memory(estimator: Estimator, outputs: Outputs, request: Request) -> list
 
     from leadline.engines.groups import GroupEstimate
     from leadline.engines.keys import segments
+    from leadline.intervals import each_of
     from leadline.outputs import Outputs as Checked
 
     found = []
-    for group, chosen in segments(outputs, request.by):
+    groups = segments(outputs, request.by)
+    own = each_of(len(groups) - 1, request.level) if request.together else request.level
+    for group, chosen in groups:
         logits = outputs.logits[chosen]
         truth = None if outputs.labels is None else Checked(logits, np.asarray(outputs.labels)[chosen]).accuracy
-        found.append(GroupEstimate(group, estimator.estimate(logits, confidence_level=request.level), truth))
+        level = request.level if group is None else own
+        found.append(GroupEstimate(group, estimator.estimate(logits, confidence_level=level), truth))
     return found
 
 

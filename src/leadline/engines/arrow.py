@@ -14,8 +14,8 @@ import numpy as np
 from leadline.arrays import column_values, label_column, logit_columns, one_line
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_logits
-from leadline.engines.groups import ALL, Block, GroupEstimate, GroupSums, Partial, Passes
-from leadline.engines.keys import Groups, Key, ordered, resolve
+from leadline.engines.groups import Block, GroupEstimate, GroupSums, Partial, Passes
+from leadline.engines.keys import Groups, Key, resolve
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -75,6 +75,7 @@ def estimate_files(
     by: Sequence[str] = (),
     where: str | None = None,
     level: float = 0.9,
+    together: bool = False,
     skip_bad: bool = False,
     classes: Sequence[str] | None = None,
     progress: Progress | None = None,
@@ -94,6 +95,8 @@ def estimate_files(
         cannot meet it are not read.
     level
         Nominal coverage of the intervals.
+    together
+        Widen the intervals of the groups so that all of them together have that coverage.
     skip_bad
         Leave out files that cannot be read and rows that are not finite, and list them, instead of stopping.
     classes
@@ -111,14 +114,8 @@ def estimate_files(
     n_classes = estimator._check_fitted()
     stream = _Stream(find_files(place), n_classes, by, condition, skip_bad=skip_bad, classes=classes)
     passes, sums = _all_passes(estimator, stream, progress)
-    labels = stream.groups.labels()
-    numbers = set(sums.numbers())
-    chosen = [ALL, *(number for number in ordered(labels) if number in numbers)]
     return Streamed(
-        estimates=[
-            GroupEstimate(None if number == ALL else labels[number], passes.estimate(number, level), sums.truth(number))
-            for number in chosen
-        ],
+        estimates=passes.estimates(sums, stream.groups.labels(), level, together=together),
         keys=stream.keys,
         n_files=len(stream.files),
         n_rows=sums.n_rows,

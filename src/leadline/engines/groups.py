@@ -8,17 +8,19 @@ for each group and reduce each group's rows by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.engines.keys import ordered
 from leadline.engines.samples import GroupSamples
 from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced, State
 from leadline.estimators.rows import Rows, Sample, hashes
+from leadline.intervals import each_of
 from leadline.outputs import FloatArray, row_blocks
 
 ALL = -1  # the number of the group of all rows
@@ -139,6 +141,29 @@ class Passes:
                 following[group] = coming
         self._states, self.first = following, False
         return bool(following)
+
+    def estimates(
+        self, sums: GroupSums, labels: Sequence[tuple[Any, ...]], level: float, *, together: bool = False
+    ) -> list[GroupEstimate]:
+        """Read the estimate of all rows off the final sums, and that of each group in the order of its labels.
+
+        Parameters
+        ----------
+        sums
+            Of the last pass.
+        labels
+            What each group is, by its number.
+        level
+            Nominal coverage of the intervals.
+        together
+            Whether all groups together are to have that coverage, instead of each alone.
+        """
+        known = set(sums.numbers())
+        numbers = [number for number in ordered(labels) if number in known]
+        own = each_of(len(numbers), level) if together else level
+        found = [GroupEstimate(None, self.estimate(ALL, level), sums.truth(ALL))]
+        found += [GroupEstimate(labels[number], self.estimate(number, own), sums.truth(number)) for number in numbers]
+        return found
 
     def estimate(self, group: int, level: float) -> Estimate:
         """Return the estimate of a group once its last pass is over."""

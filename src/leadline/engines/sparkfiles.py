@@ -14,7 +14,6 @@ from leadline.arrays import label_column, logit_columns, one_line
 from leadline.engines import where as conditions
 from leadline.engines.arrow import BadFileError, LeftOut
 from leadline.engines.groups import ALL, GroupEstimate
-from leadline.engines.keys import ordered
 from leadline.engines.lake import LakeFile, find_files, is_url
 from leadline.engines.spark import FILE, ROW, Job, without_pandas_warning
 from leadline.errors import InputError
@@ -31,6 +30,7 @@ def estimate_place(
     by: Sequence[str] = (),
     where: str | None = None,
     level: float = 0.9,
+    together: bool = False,
     skip_bad: bool = False,
 ) -> tuple[list[GroupEstimate], list[LeftOut]]:
     """Estimate the accuracy over a table in Parquet files on a Spark cluster.
@@ -43,7 +43,7 @@ def estimate_place(
         A file, folder, pattern or URL that driver and executors can reach.
     master
         The URL of the cluster (``spark://...``, ``yarn``, ``local[4]``, or ``sc://...`` for Spark Connect).
-    by, where, level, skip_bad
+    by, where, level, together, skip_bad
         As for :func:`leadline.engines.arrow.estimate_files`.
 
     Returns
@@ -69,12 +69,7 @@ def estimate_place(
     bad_rows = int(sums.counts(ALL)[3])
     if bad_rows:
         left_out.append(LeftOut(place, bad_rows, f"{place}: {bad_rows:,} rows."))
-    known = set(sums.numbers())
-    chosen = [ALL, *(number for number in ordered(labels) if number in known)]
-    return [
-        GroupEstimate(None if number == ALL else labels[number], passes.estimate(number, level), sums.truth(number))
-        for number in chosen
-    ], left_out
+    return passes.estimates(sums, labels, level, together=together), left_out
 
 
 def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFile], list[LeftOut]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.kernels import AnchorField, Gradients, Kernel
-from leadline.kernels.base import unit_rows
+from leadline.kernels.base import MEAN_DECAY, SQUARE_DECAY, unit_rows
 from leadline.outputs import FloatArray
 
 PARTS = ("anchors", "peaks", "widths")
@@ -54,12 +54,12 @@ _LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _FEWEST = 50  # rows that are no anchors, to judge by
 _SAMPLE = 1024  # source rows that suffice to set the initial widths and peaks
+_ANCHOR_SAMPLE = 4096  # anchors that suffice to set the initial widths
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
 _LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
 
 _MIN_EPOCHS = 3
 _RATE_FALL = 0.95  # the learning rate falls linearly to a twentieth: fast at first, precise at last
-_MEAN_DECAY, _SQUARE_DECAY, _FLOOR = 0.9, 0.999, 1e-8  # of Adam, as published
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,17 @@ def place(
         right = correct[chosen]
     signs = np.where(right, 1.0, -1.0)
 
-    anchors, ones = kernel.asarray(positions), np.ones(n_anchors)
+    some = kernel.asarray(positions[:: max(1, n_anchors // _ANCHOR_SAMPLE)])
+    ones = np.ones(len(some))
 
     def mean_decay(log_width: float) -> float:
-        equal = AnchorField(anchors, kernel.asarray(ones / n_anchors), kernel.asarray(np.exp(log_width) * ones), power)
+        equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
         return float(kernel.influence(neighbours, equal).mean())
 
     log_width = _solve(mean_decay, (reach or DEFAULTS[power].reach) / c, _LOG_WIDTHS)
     widths = np.exp(log_width) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
 
-    field = AnchorField(anchors, kernel.asarray(signs), kernel.asarray(widths), power)
+    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
     influence = kernel.influence(logits[sample], field)
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
@@ -191,7 +192,8 @@ def train(
     """
     units, targets = kernel.asarray(unit_rows(logits)), kernel.asarray(correct)
     accuracy, n = correct.mean(), len(logits)
-    optimiser = _Adam({part: getattr(field, part) for part in PARTS}, options.learn, options.learning_rate)
+    optimiser = _Adam(kernel, field, options.learn, options.learning_rate)
+    field = optimiser.field
     history: list[dict[str, float]] = []
     stop_reason = "max_epochs" if options.learn else "nothing_to_learn"
     for epoch in range(1, options.max_epochs + 1 if options.learn else 2):
@@ -202,7 +204,7 @@ def train(
             gradients = kernel.gradients(units[batch], targets[batch], field)
             loss += gradients.loss * len(batch)
             done = (epoch - 1 + (start + len(batch)) / n) / options.max_epochs
-            field = AnchorField(**optimiser.step(gradients, 1.0 - _RATE_FALL * done), power=field.power)
+            optimiser.step(gradients, 1.0 - _RATE_FALL * done)
         estimated = float(sigmoid(kernel.influence(logits, field)).mean())
         history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
         if on_epoch is not None:
@@ -215,28 +217,23 @@ def train(
 
 
 class _Adam:
-    """Adam (Kingma & Ba, 2015) on the arrays of any backend."""
+    """Adam on the arrays of any backend; the values it starts from stay as they are."""
 
-    def __init__(self, values: dict[str, Any], learn: frozenset[str], learning_rate: float) -> None:
-        self._values = values
+    def __init__(self, kernel: Kernel, field: AnchorField[Any], learn: frozenset[str], learning_rate: float) -> None:
+        self._kernel = kernel
         self._learning_rate = learning_rate
-        self._means = {part: 0.0 * values[part] for part in sorted(learn)}
-        self._squares = {part: 0.0 * values[part] for part in sorted(learn)}
+        self._values = {part: 1.0 * getattr(field, part) if part in learn else getattr(field, part) for part in PARTS}
+        self._means, self._squares = ({part: 0.0 * self._values[part] for part in sorted(learn)} for _ in range(2))
         self._steps = 0
+        self.field = AnchorField(**self._values, power=field.power)
 
-    def step(self, gradients: Gradients[Any], scale: float) -> dict[str, Any]:
-        """Return the values after one step against the gradients, at the learning rate times ``scale``."""
+    def step(self, gradients: Gradients[Any], scale: float) -> None:
+        """Move ``field`` against the gradients, at the learning rate times ``scale``."""
         self._steps += 1
-        mean_scale = 1.0 - _MEAN_DECAY**self._steps
-        square_scale = 1.0 - _SQUARE_DECAY**self._steps
-        for part in self._means:
-            gradient = getattr(gradients, part)
-            mean = self._means[part] = _MEAN_DECAY * self._means[part] + (1.0 - _MEAN_DECAY) * gradient
-            square = _SQUARE_DECAY * self._squares[part] + (1.0 - _SQUARE_DECAY) * (gradient * gradient)
-            self._squares[part] = square
-            change = (mean / mean_scale) / ((square / square_scale) ** 0.5 + _FLOOR)
-            self._values[part] = self._values[part] - (scale * self._learning_rate) * change
-        return dict(self._values)
+        rate = scale * self._learning_rate / (1.0 - MEAN_DECAY**self._steps)
+        rates = (rate, 1.0 / (1.0 - SQUARE_DECAY**self._steps))
+        for part, mean in self._means.items():
+            self._kernel.descend(self._values[part], getattr(gradients, part), mean, self._squares[part], rates)
 
 
 def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from leadline.outputs import FloatArray
 Array = TypeVar("Array")
 
 MAX_WIDTH = np.float32(1e15)
+MEAN_DECAY, SQUARE_DECAY, ADAM_FLOOR = 0.9, 0.999, 1e-8  # of Adam, as published
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,20 @@ class Kernel(ABC):
             Shape (b,): backend array, 1 where the prediction is right, else 0.
         field
             The anchors.
+        """
+
+    @abstractmethod
+    def descend(self, value: Any, gradient: Any, mean: Any, square: Any, rates: tuple[float, float]) -> None:
+        """Take one step of Adam (Kingma & Ba, 2015), changing value, mean and square where they are.
+
+        Parameters
+        ----------
+        value, gradient
+            Backend arrays of one shape.
+        mean, square
+            Running means of the gradient and of its square, of that shape.
+        rates
+            The learning rate over ``1 - decay^t`` of the mean, and ``1 / (1 - decay^t)`` of the square, at step t.
         """
 
 

@@ -17,7 +17,16 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from leadline.kernels.base import AnchorField, Gradients, Kernel, decay_rates, unit_rows
+from leadline.kernels.base import (
+    ADAM_FLOOR,
+    MEAN_DECAY,
+    SQUARE_DECAY,
+    AnchorField,
+    Gradients,
+    Kernel,
+    decay_rates,
+    unit_rows,
+)
 from leadline.kernels.threads import Team, scratch, slices, team
 from leadline.outputs import FloatArray
 
@@ -186,6 +195,17 @@ def _turn(pull: Any, directions: Any, along: Any, scale: Any) -> None:
             pull[j, column] = (pull[j, column] - along[j] * directions[j, column]) * scale[j]
 
 
+@njit("void(f4[::1], f4[::1], f4[::1], f4[::1], f4, f4)", **_options)
+def _descend(value: Any, gradient: Any, mean: Any, square: Any, rate: Any, square_rate: Any) -> None:
+    """Take one step of Adam in one pass over memory."""
+    for i in range(value.shape[0]):
+        slope = gradient[i]
+        first = _f4(MEAN_DECAY) * mean[i] + _f4(1.0 - MEAN_DECAY) * slope
+        second = _f4(SQUARE_DECAY) * square[i] + _f4(1.0 - SQUARE_DECAY) * slope * slope
+        mean[i], square[i] = first, second
+        value[i] -= rate * first / (np.sqrt(second * square_rate) + _f4(ADAM_FLOOR))
+
+
 class NumbaKernel(Kernel):
     """Anchors on the CPU."""
 
@@ -231,27 +251,42 @@ class NumbaKernel(Kernel):
     def gradients(self, units: Float32, correct: Float32, field: Field) -> Gradients[Float32]:
         """Return the loss on a batch and its gradients; anchors in parallel."""
         rows, k = len(units), len(field.peaks)
-        step = _Step(field)
         with team(worth_it=rows * k >= _PARALLEL_FROM) as workers:
-            loss = sum(step.add(units[cut], correct[cut], workers) for cut in slices(rows, max(64, _STEP_PAIRS // k)))
-        return step.gradients(loss, rows)
+            step = _Step(field, workers)
+            loss = sum(step.add(units[cut], correct[cut]) for cut in slices(rows, max(64, _STEP_PAIRS // k)))
+            return step.gradients(loss, rows)
+
+    def descend(
+        self, value: Float32, gradient: Float32, mean: Float32, square: Float32, rates: tuple[float, float]
+    ) -> None:
+        """Take one step of Adam; parts of the arrays in parallel."""
+        values, slopes, means, squares = (array.reshape(-1) for array in (value, gradient, mean, square))
+        rate, square_rate = _f4(rates[0]), _f4(rates[1])
+        with team(worth_it=value.size >= _PARALLEL_FROM) as workers:
+            workers.run(
+                lambda cut: _descend(values[cut], slopes[cut], means[cut], squares[cut], rate, square_rate),
+                slices(value.size, workers.step(value.size, _TILE_VALUES)),
+            )
 
 
 class _Step:
     """The gradients of one batch, added up over blocks of its rows."""
 
-    def __init__(self, field: Field) -> None:
-        k = len(field.peaks)
-        self.field = field
+    def __init__(self, field: Field, workers: Team) -> None:
+        k, c = field.anchors.shape
+        self.field, self.workers = field, workers
         self.directions, self.lengths = np.empty_like(field.anchors), np.empty_like(field.peaks)
-        _normalise(field.anchors, self.directions, self.lengths)
         self.rates = decay_rates(field.widths)
         self.of_peak, self.of_rate, self.along = (np.zeros(k, dtype=np.float32) for _ in range(3))
-        self.pull = np.zeros_like(field.anchors)
+        self.pull, self.pulled = np.empty_like(field.anchors), False
+        self.anchor_cuts = slices(k, workers.step(k, max(1, _TILE_VALUES // c)))
+        workers.run(
+            lambda cut: _normalise(field.anchors[cut], self.directions[cut], self.lengths[cut]), self.anchor_cuts
+        )
 
-    def add(self, units: Float32, correct: Float32, workers: Team) -> float:
+    def add(self, units: Float32, correct: Float32) -> float:
         """Add the gradients of a block of rows, and return the sum of its losses."""
-        rows, k, power = len(units), len(self.rates), self.field.power
+        rows, k, power, workers = len(units), len(self.rates), self.field.power, self.workers
         cuts = slices(k, workers.step(k, max(1, _TILE_VALUES // rows)))
         memory = scratch(2 * rows * k)[: 2 * rows * k].reshape(2, rows * k)
         tiles = [memory[:, rows * cut.start : rows * cut.stop].reshape(2, rows, -1) for cut in cuts]
@@ -267,19 +302,26 @@ class _Step:
             _pull(
                 cosines, decays, residuals, power, self.of_peak[cut], self.of_rate[cut], self.along[cut]
             )  # fmt: skip
-            self.pull[cut] += np.matmul(decays.T, units)
+            if self.pulled:
+                self.pull[cut] += np.matmul(decays.T, units)
+            else:
+                np.matmul(decays.T, units, out=self.pull[cut])
 
         workers.run(forward, range(len(cuts)))
         total = totals.sum(axis=0)
         with np.errstate(over="ignore"):
             residuals = (1.0 / (1.0 + np.exp(-total)) - correct).astype(np.float32)
         workers.run(backward, range(len(cuts)))
+        self.pulled = True
         return float(np.sum(np.logaddexp(0.0, total) - correct * total))  # log(1 + exp(I)) - delta I
 
     def gradients(self, loss: float, rows: int) -> Gradients[Float32]:
         """Turn the sums over all rows into the gradients of the mean."""
         peaks, widths = self.field.peaks, self.field.widths
-        _turn(self.pull, self.directions, self.along, -self.rates * peaks / (self.lengths * np.float32(rows)))
+        scale = -self.rates * peaks / (self.lengths * np.float32(rows))
+        self.workers.run(
+            lambda cut: _turn(self.pull[cut], self.directions[cut], self.along[cut], scale[cut]), self.anchor_cuts
+        )
         return Gradients(
             loss=loss / rows,
             anchors=self.pull,

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.errors import InputError
-from leadline.kernels.base import MAX_WIDTH, AnchorField, Gradients, Kernel, unit_rows
+from leadline.kernels.base import (
+    ADAM_FLOOR,
+    MAX_WIDTH,
+    MEAN_DECAY,
+    SQUARE_DECAY,
+    AnchorField,
+    Gradients,
+    Kernel,
+    unit_rows,
+)
 from leadline.outputs import FloatArray
 
 try:
@@ -114,6 +123,15 @@ class TorchKernel(Kernel):
             peaks=of_peak / n,
             widths=of_rate * field.peaks * field.widths * (-2.0 / n),
         )
+
+    @torch.no_grad()
+    def descend(
+        self, value: Tensor, gradient: Tensor, mean: Tensor, square: Tensor, rates: tuple[float, float]
+    ) -> None:
+        """Take one step of Adam."""
+        mean.lerp_(gradient, 1.0 - MEAN_DECAY)
+        square.mul_(SQUARE_DECAY).addcmul_(gradient, gradient, value=1.0 - SQUARE_DECAY)
+        value.addcdiv_(mean, (square * rates[1]).sqrt_().add_(ADAM_FLOOR), value=-rates[0])
 
 
 def _unit_anchors(field: Field) -> tuple[Tensor, Tensor]:
