@@ -7,14 +7,13 @@ Each takes the rows of an experiment, as mappings. A row has ``error``, or ``est
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from leadline.errors import InputError
-from leadline.report.style import axes_or_new, legend_beside, looks, save, short, styled, tidy
+from leadline.report.style import axes_or_new, legend_beside, looks, short, styled, tidy
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -202,23 +201,6 @@ def error_against_time(points: Mapping[str, tuple[float, float]], ax: Axes | Non
     tidy(drawn)
     legend_beside(drawn)
     return drawn
-
-
-def save_curves(
-    curves: Mapping[str, Sequence[tuple[float, float]]], path: Path, *, label: str, logarithmic: bool = False
-) -> None:
-    """Draw :func:`error_curves` into a file of the kind that its name ends with."""
-    save(error_curves(curves, label=label, logarithmic=logarithmic), path)
-
-
-def save_bars(groups: Mapping[str, Mapping[str, float]], path: Path) -> None:
-    """Draw :func:`error_bars` into a file of the kind that its name ends with."""
-    save(error_bars(groups), path)
-
-
-def save_time_against_error(points: Mapping[str, tuple[float, float]], path: Path) -> None:
-    """Draw :func:`error_against_time` into a file of the kind that its name ends with."""
-    save(error_against_time(points), path)
 
 
 def _digits(alpha: Any) -> Any:

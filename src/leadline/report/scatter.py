@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from leadline.compare import ComparisonRow
 from leadline.errors import InputError
-from leadline.report.style import axes_or_new, legend_beside, looks, save, styled, tidy
+from leadline.report.style import axes_or_new, legend_beside, looks, new_figure, save, styled, tidy
 
 FIGURE_SIZE = (5.2, 3.6)
+_PANELS_ABREAST = 4
 
 
 @styled
@@ -39,10 +41,7 @@ def predicted_vs_true(rows: Iterable[ComparisonRow], ax: Axes | None = None) -> 
     if not known:
         raise InputError("rows must have at least one target with labels; got none.")
     drawn = axes_or_new(ax, size=FIGURE_SIZE)
-    everything = [value for pair in known.values() for values in pair for value in values]
-    low, high = min(everything), max(everything)
-    margin = max(0.05 * (high - low), 1.0)
-    limits = (max(0.0, low - margin), min(100.0, high + margin))
+    limits = _limits([value for pair in known.values() for values in pair for value in values])
     drawn.axline((50.0, 50.0), slope=1.0, color="0.6", linewidth=1.0, zorder=0)
     styles = looks(known)
     for method, (truths, estimates) in known.items():
@@ -62,6 +61,54 @@ def predicted_vs_true(rows: Iterable[ComparisonRow], ax: Axes | None = None) -> 
     tidy(drawn)
     legend_beside(drawn, "method (mean absolute\nerror in points)")
     return drawn
+
+
+@styled
+def predicted_vs_true_panels(points: Iterable[tuple[str, float, float]]) -> Figure:
+    """Draw estimated against true accuracy, one panel per method: for more points than one panel can show.
+
+    Parameters
+    ----------
+    points
+        Method, true and estimated accuracy as fractions.
+
+    Returns
+    -------
+    Figure
+        Panels in reading order, all with the same axes in percent.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for method, truth, estimate in points:
+        found.setdefault(method, []).append((100 * truth, 100 * estimate))
+    if not found:
+        raise InputError("points must have at least one entry; got none.")
+    columns = min(_PANELS_ABREAST, len(found))
+    figure, panels = new_figure(columns, -(-len(found) // columns), size=(1.7, 1.9))
+    limits = _limits([value for pairs in found.values() for pair in pairs for value in pair])
+    styles = looks(found)
+    for number, (panel, (method, pairs)) in enumerate(zip(panels, found.items(), strict=False)):
+        truths, estimates = zip(*pairs, strict=True)
+        error = sum(abs(estimate - truth) for truth, estimate in pairs) / len(pairs)
+        panel.axline((50.0, 50.0), slope=1.0, color="0.6", linewidth=1.0, zorder=0)
+        panel.plot(
+            truths, estimates, "o", color=styles[method]["color"], markersize=3, alpha=0.6, markeredgewidth=0,
+            clip_on=False,
+        )  # fmt: skip
+        panel.set(xlim=limits, ylim=limits, box_aspect=1, title=f"{method} ({error:.1f})")
+        panel.tick_params(labelleft=number % columns == 0, labelbottom=number >= len(found) - columns)
+        tidy(panel)
+    for panel in panels[len(found) :]:
+        panel.set_visible(False)
+    figure.supxlabel("true accuracy (%); in brackets the mean absolute error in points", fontsize=9)
+    figure.supylabel("estimated accuracy (%)", fontsize=9)
+    return figure
+
+
+def _limits(values: list[float]) -> tuple[float, float]:
+    """Return limits in percent with room around the values."""
+    low, high = min(values), max(values)
+    margin = max(0.05 * (high - low), 1.0)
+    return max(0.0, low - margin), min(100.0, high + margin)
 
 
 @styled
