@@ -54,7 +54,7 @@ _LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
 _WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
 _FEWEST = 50  # rows that are no anchors, to judge by
 _SAMPLE = 1024  # source rows that suffice to set the initial widths and peaks
-_ANCHOR_SAMPLE = 4096  # anchors that suffice to set the initial widths
+_ANCHOR_SAMPLE = 1024  # anchors that suffice to set the initial widths
 UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
 _LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
 

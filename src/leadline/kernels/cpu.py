@@ -279,7 +279,8 @@ class _Step:
         self.rates = decay_rates(field.widths)
         self.of_peak, self.of_rate, self.along = (np.zeros(k, dtype=np.float32) for _ in range(3))
         self.pull, self.pulled = np.empty_like(field.anchors), False
-        self.anchor_cuts = slices(k, workers.step(k, max(1, _TILE_VALUES // c)))
+        # waking a thread takes longer than to go over a tile
+        self.anchor_cuts = slices(k, workers.step(k, max(1, _TILE_VALUES // c)) if k * c > _TILE_VALUES else k)
         workers.run(
             lambda cut: _normalise(field.anchors[cut], self.directions[cut], self.lengths[cut]), self.anchor_cuts
         )
