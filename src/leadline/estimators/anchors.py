@@ -182,7 +182,7 @@ def train(
 ) -> tuple[AnchorField[NDArray[np.float32]], list[dict[str, float]], str]:
     """Minimise the binary cross-entropy of correctness with Adam, at a rate that falls linearly.
 
-    ``on_epoch`` sees the anchors after each epoch.
+    ``on_epoch`` sees the anchors after each epoch, in arrays that the next epoch changes.
 
     Returns
     -------
