@@ -125,7 +125,7 @@ def place(
     power
         2 for Gaussian influence, 1 for exponential.
     init
-        "balanced" takes k of the rows, as many of each predicted class as there are; "sample" takes k of the rows, all
+        "balanced" takes k of the rows, each predicted class as likely as any other; "sample" takes k of the rows, all
         alike; "random" draws from a normal distribution with the mean and spread of each class's logits, and takes the
         sign of the nearest of a sample of rows.
     rng
