@@ -56,7 +56,7 @@ def write_log(folder: Path, rows: int, c: int, rows_per_file: int) -> int:
 
 
 def read(folder: str, model: str) -> dict[str, float]:
-    from leadline.arrays import list_matrix
+    from leadline.data.arrays import list_matrix
     from leadline.engines.arrow import open_scanner
     from leadline.engines.lake import find_files
 
@@ -77,7 +77,7 @@ def kernel(folder: str, model: str) -> dict[str, float]:
 
     import leadline
     from leadline.engines.groups import Block, Passes
-    from leadline.kernels.threads import core_count
+    from leadline.threads import core_count
 
     rows = ds.dataset(folder).count_rows()
     estimator = leadline.load(model)
@@ -127,7 +127,7 @@ def _measure(work: Callable[[str, str], dict[str, float]], folder: str, model: s
 
 def main() -> None:
     import leadline
-    from leadline.kernels.threads import core_count
+    from leadline.threads import core_count
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000)

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 
 import leadline as ll
-from leadline.estimators import anchors
-from leadline.kernels import AnchorField, get_kernel
+from leadline.estimators.alsa import training
+from leadline.estimators.alsa.kernels import AnchorField, get_kernel
 from reference import PlainALSA, train
 
 ROOT = Path(__file__).parents[1]
@@ -140,10 +140,10 @@ def fit_rows(repeats: int) -> Iterable[Row]:
 
     kernel, right, some = get_kernel("numba"), correct.numpy() > 0, 3
     field = AnchorField(start.anchors_, start.peaks_, start.widths_, power=2)
-    options = anchors.Training(frozenset(anchors.PARTS), 1e-300, some, start.learning_rate, batch_size)
+    options = training.Training(frozenset(training.PARTS), 1e-300, some, start.learning_rate, batch_size)
     least = least_times(
         {
-            "leadline": lambda: anchors.train(kernel, logits, right, field, options, np.random.default_rng(0)),
+            "leadline": lambda: training.train(kernel, logits, right, field, options, np.random.default_rng(0)),
             "plain": lambda: fit_plain(some),
         },
         repeats,

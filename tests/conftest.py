@@ -13,8 +13,8 @@ import pytest
 import leadline
 from command_line import Result, Run
 from leadline.cli import main
-from leadline.files import write_outputs
-from leadline.outputs import Outputs
+from leadline.data.files import write_outputs
+from leadline.data.outputs import Outputs
 
 DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from leadline import METHODS, Estimate, InputError, make
 from leadline.checks import CHECKS, Check, CheckFailure, check_estimator
-from leadline.estimate import ClassEstimate
+from leadline.data.outputs import FloatArray, IntArray, as_labels, as_logits
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.outputs import FloatArray, IntArray, as_labels, as_logits
+from leadline.results.estimate import ClassEstimate
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "ac": {"temperature_scaling": False},

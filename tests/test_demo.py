@@ -18,7 +18,7 @@ from matplotlib.image import imread
 import leadline
 from leadline import InputError, read_outputs
 from leadline.cli import main
-from leadline.compare import ComparisonRow
+from leadline.comparison import ComparisonRow
 from leadline.demo import (
     COMPARISON,
     FIGURE,

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from leadline.data.files import read_outputs
+from leadline.data.outputs import Outputs
 from leadline.estimators import make
-from leadline.estimators.alsa import harmless_threshold, rectification_threshold
-from leadline.estimators.anchors import Training, default_anchor_count, place, sigmoid, train
-from leadline.files import read_outputs
-from leadline.kernels import get_kernel
-from leadline.outputs import Outputs
+from leadline.estimators.alsa.kernels import get_kernel
+from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
+from leadline.estimators.alsa.training import Training, default_anchor_count, place, sigmoid, train
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.files import read_outputs
 from leadline.estimators import METHODS, make
-from leadline.files import read_outputs
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"

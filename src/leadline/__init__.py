@@ -11,16 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Imported now, as a function of the same name as its module must be bound after the module has been imported.
-from leadline.compare import compare
+from leadline.comparison import compare
 from leadline.version import __version__
 
 if TYPE_CHECKING:
-    from leadline.band import band_width, band_width_bound
-    from leadline.bounds import lower_bound
-    from leadline.compare import Comparison
+    from leadline.comparison import Comparison
+    from leadline.data.files import read_outputs, write_outputs
+    from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
     from leadline.errors import InputError
-    from leadline.estimate import Estimate
     from leadline.estimators import (
         ALSA,
         METHODS,
@@ -35,9 +34,10 @@ if TYPE_CHECKING:
         load,
         make,
     )
-    from leadline.files import read_outputs, write_outputs
-    from leadline.outputs import Outputs
-    from leadline.performance import Performance
+    from leadline.estimators.alsa.band import band_width, band_width_bound
+    from leadline.results.estimate import Estimate
+    from leadline.results.performance import Performance
+    from leadline.shift.bounds import lower_bound
 
 _ESTIMATORS = "leadline.estimators"
 _HOME = {
@@ -47,23 +47,23 @@ _HOME = {
     "Auto": _ESTIMATORS,
     "AverageConfidence": _ESTIMATORS,
     "AverageThresholdedConfidence": _ESTIMATORS,
-    "Comparison": "leadline.compare",
+    "Comparison": "leadline.comparison",
     "ConfidenceTransport": _ESTIMATORS,
     "DifferenceOfConfidence": _ESTIMATORS,
-    "Estimate": "leadline.estimate",
+    "Estimate": "leadline.results.estimate",
     "Estimator": _ESTIMATORS,
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
-    "Outputs": "leadline.outputs",
-    "Performance": "leadline.performance",
+    "Outputs": "leadline.data.outputs",
+    "Performance": "leadline.results.performance",
     "ThresholdedTransport": _ESTIMATORS,
-    "band_width": "leadline.band",
-    "band_width_bound": "leadline.band",
+    "band_width": "leadline.estimators.alsa.band",
+    "band_width_bound": "leadline.estimators.alsa.band",
     "load": _ESTIMATORS,
-    "lower_bound": "leadline.bounds",
+    "lower_bound": "leadline.shift.bounds",
     "make": _ESTIMATORS,
-    "read_outputs": "leadline.files",
-    "write_outputs": "leadline.files",
+    "read_outputs": "leadline.data.files",
+    "write_outputs": "leadline.data.files",
 }
 
 __all__ = [

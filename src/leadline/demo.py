@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.compare import Comparison, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.comparison import Comparison, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.data.outputs import IntArray, Outputs
 from leadline.errors import InputError
-from leadline.outputs import IntArray, Outputs
 
 SEED = 0
 BRIGHTEST = 16.0
@@ -66,7 +66,7 @@ def run(folder: str | Path, *, force: bool = False, progress: Progress | None = 
     progress
         Called after each step with steps done, steps in all, and what was done.
     """
-    from leadline.files import write_bytes, write_outputs
+    from leadline.data.files import write_bytes, write_outputs
 
     folder, plan = Path(folder), plan_fits()
     draws = find_spec("matplotlib") is not None

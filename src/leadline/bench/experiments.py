@@ -15,7 +15,7 @@ from leadline.bench.pipeline import SEEDS, Progress
 from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
 from leadline.errors import InputError
 from leadline.estimators import METHODS, make
-from leadline.estimators.anchors import PARTS
+from leadline.estimators.alsa.training import PARTS
 from leadline.version import __version__
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)

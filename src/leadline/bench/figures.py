@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leadline.bench.datasets import SUITES
-from leadline.bench.graphs.tables import NETWORKS
+from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.rows import Row, load_rows
 from leadline.errors import InputError
 

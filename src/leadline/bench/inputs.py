@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.outputs import IntArray
 from leadline.errors import InputError
-from leadline.outputs import IntArray
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 Rows = NDArray[np.intp]

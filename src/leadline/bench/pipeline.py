@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import fetch
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
+from leadline.data.files import write_outputs
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.files import write_outputs
-from leadline.outputs import Outputs
 
 if TYPE_CHECKING:
     from torch import nn

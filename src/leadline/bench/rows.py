@@ -13,12 +13,12 @@ from typing import Any
 import leadline
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Progress, require_data
-from leadline.compare import Fitted, evaluate, fit_planned, plan_fits
+from leadline.comparison import Fitted, evaluate, fit_planned, plan_fits
+from leadline.data.files import read_outputs, write_bytes
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.estimators import METHODS
-from leadline.estimators.alsa import ALSA, rectification_threshold
-from leadline.files import read_outputs, write_bytes
-from leadline.outputs import Outputs
+from leadline.estimators.alsa.model import ALSA, rectification_threshold
 from leadline.version import __version__
 
 
@@ -240,7 +240,7 @@ def _fit(source: Path, variant: Variant, seeds: Sequence[int], fits: dict[str, l
 def code_fingerprint(method: str) -> str:
     """Return a checksum of the code behind a method, so that rows of other code are computed again."""
     package = Path(leadline.__file__).parent
-    patterns = ("calibration.py", "estimators/*.py", "kernels/*.py") if method in METHODS else ("bench/graphs/*.py",)
+    patterns = ("shift/*.py", "estimators/**/*.py") if method in METHODS else ("bench/graphs/*.py",)
     files = [file for pattern in patterns for file in sorted(package.glob(pattern))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.errors import InputError
-from leadline.estimate import Estimate
+from leadline.results.estimate import Estimate
 
 EXACT = 1e-9  # the same rows in another order or in blocks: float64 sums
 ROUNDING = 1e-6  # the same numbers through single precision

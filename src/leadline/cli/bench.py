@@ -11,7 +11,7 @@ import typer
 from leadline.cli.options import FormatOption, QuietOption, split, split_integers
 from leadline.cli.terminal import progress, show, tell
 from leadline.errors import InputError
-from leadline.render import Document, Table
+from leadline.results.render import Document, Table
 
 app = typer.Typer(
     help="Reproduce the paper: datasets, training, logits, experiments, tables and figures.",
@@ -66,7 +66,7 @@ _DATA, _OUT = Path("data"), Path("results")
 @app.command("list")
 def list_(*, data: DataOption = _DATA, format: FormatOption = "table", quiet: QuietOption = False) -> None:
     """List the suites: shift, source, targets, models, size, licence, and whether the data is there."""
-    from leadline.bench.tables import list_document
+    from leadline.bench.result_tables import list_document
 
     del quiet
     show(list_document(data), format)
@@ -262,7 +262,7 @@ def times(
     """Time ALSA's training on synthetic logits of the paper's sizes, and record it."""
     from leadline.bench.experiments import TRAINING_SIZES, time_training
     from leadline.bench.records import record
-    from leadline.bench.tables import time_table
+    from leadline.bench.result_tables import time_table
 
     wanted = split(datasets, "--datasets")
     known = [size.dataset for size in TRAINING_SIZES]
@@ -290,7 +290,7 @@ def table(
 ) -> None:
     """Show what was measured beside what the paper reports, and which of its claims hold."""
     from leadline.bench.records import find_reported, load_measured, load_reported
-    from leadline.bench.tables import result_document
+    from leadline.bench.result_tables import result_document
 
     del quiet
     show(result_document(load_measured(out), load_reported(find_reported(results)), names or None), format)

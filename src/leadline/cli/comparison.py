@@ -22,11 +22,11 @@ from leadline.cli.options import (
     without_folder,
 )
 from leadline.cli.terminal import progress, show
-from leadline.compare import Comparison
-from leadline.compare import compare as compare_methods
+from leadline.comparison import Comparison
+from leadline.comparison import compare as compare_methods
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.outputs import Outputs
-from leadline.render import Cell, Document, Table
+from leadline.results.render import Cell, Document, Table
 
 
 def compare(
@@ -49,7 +49,7 @@ def compare(
 
     Example: `leadline compare validation.npz 'target_*.npz' --methods alsa-g,ac,doc`
     """
-    from leadline.files import read_outputs
+    from leadline.data.files import read_outputs
 
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
@@ -101,7 +101,7 @@ class _Files(Mapping[str, Outputs]):
         self._classes = classes
 
     def __getitem__(self, name: str) -> Outputs:
-        from leadline.files import read_outputs
+        from leadline.data.files import read_outputs
 
         return read_outputs(self._paths[name], classes=self._classes)
 

@@ -22,8 +22,8 @@ from leadline.cli.options import (
 from leadline.cli.targets import ENGINES, Request, find_requests, group_texts, rows_of
 from leadline.cli.terminal import progress, show, tell, warn
 from leadline.errors import InputError
-from leadline.render import Cell, Document, Table, interval, percent, points, printable
-from leadline.words import sentences
+from leadline.results.render import Cell, Document, Table, interval, percent, points, printable
+from leadline.results.words import sentences
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
@@ -58,8 +58,8 @@ def fit(
 
     Example: `leadline fit validation.npz -o model.leadline`
     """
+    from leadline.data.files import read_outputs
     from leadline.estimators import make
-    from leadline.files import read_outputs
 
     options = parse_method_options(method, option or [])
     if seed is not None and "seed" in options:

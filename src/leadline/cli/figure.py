@@ -25,8 +25,8 @@ from leadline.errors import InputError
 from leadline.report import require_matplotlib
 
 if TYPE_CHECKING:
+    from leadline.data.outputs import Outputs
     from leadline.estimators import ALSA
-    from leadline.outputs import Outputs
 
 _MODEL = ".leadline"
 PANELS = ("all", "truth", "atc", "alsa", "surface")
@@ -104,7 +104,7 @@ def figure(
     Example: `leadline figure plane validation.npz -o plane.svg`
     """
     require_matplotlib()
-    from leadline.files import write_bytes
+    from leadline.data.files import write_bytes
     from leadline.report.style import check_kind, save_bytes
 
     if name not in FIGURES:
@@ -133,7 +133,7 @@ def _only_file(request: Request) -> Path:
 
 def _labelled(path: Path, request: Request) -> Outputs:
     """Read labelled outputs."""
-    from leadline.files import read_outputs
+    from leadline.data.files import read_outputs
 
     outputs = read_outputs(path, classes=request.classes)
     if outputs.labels is None:
@@ -157,49 +157,49 @@ def _alsa(request: Request) -> ALSA:
 
 def _plane(request: Request) -> Any:
     from leadline.estimators import ALSA, AverageThresholdedConfidence
-    from leadline.report import logits as planes
+    from leadline.report import surfaces
     from leadline.report.plane import find_plane
     from leadline.report.style import new_figure
 
     outputs = _labelled(_only_file(request), request)
     z, labels = outputs.logits, outputs.labels
     if request.panel == "all":
-        return planes.logit_planes(
+        return surfaces.logit_planes(
             z, labels, alsa=ALSA(seed=request.seed).fit(z, labels), pair=request.pair, names=outputs.classes,
             three_d=request.three_d,
         )  # fmt: skip
     plane = find_plane(z, labels, pair=request.pair, names=outputs.classes)
-    ax = new_figure(size=planes.PANEL_SIZE, three_d=request.three_d)[1][0]
+    ax = new_figure(size=surfaces.PANEL_SIZE, three_d=request.three_d)[1][0]
     if request.panel == "truth":
-        return planes.true_correctness(z, labels, ax, plane=plane)
+        return surfaces.true_correctness(z, labels, ax, plane=plane)
     if request.panel == "atc":
-        return planes.atc_decision(AverageThresholdedConfidence().fit(z, labels), z, ax, plane=plane)
-    draw = planes.alsa_probability if request.panel == "alsa" else planes.alsa_surface
+        return surfaces.atc_decision(AverageThresholdedConfidence().fit(z, labels), z, ax, plane=plane)
+    draw = surfaces.alsa_probability if request.panel == "alsa" else surfaces.alsa_surface
     return draw(ALSA(seed=request.seed).fit(z, labels), z, ax, plane=plane)
 
 
 def _anchors(request: Request) -> Any:
-    from leadline.report.model import anchors
+    from leadline.report.learned import anchors
 
     return anchors(_alsa(request), pair=request.pair, names=request.classes)
 
 
 def _history(request: Request) -> Any:
-    from leadline.report.model import fit_history
+    from leadline.report.learned import fit_history
 
     return fit_history(_alsa(request))
 
 
 def _reliability(request: Request) -> Any:
-    from leadline.report.model import reliability
+    from leadline.report.learned import reliability
 
     outputs = _labelled(_only_file(request), request)
     return reliability(outputs.logits, outputs.labels)
 
 
 def _band(request: Request) -> Any:
-    from leadline.files import read_outputs
-    from leadline.report.model import band
+    from leadline.data.files import read_outputs
+    from leadline.report.learned import band
 
     named = request.files.items()
     logits = {path.stem: read_outputs(path, classes=request.classes).logits for _, path in named}
@@ -208,8 +208,8 @@ def _band(request: Request) -> Any:
 
 def _comparison(request: Request) -> list[Any]:
     """Return rows of a comparison: stored ones, or those of a source and its targets."""
-    from leadline.compare import compare
-    from leadline.files import read_outputs
+    from leadline.comparison import compare
+    from leadline.data.files import read_outputs
 
     paths = list(request.files.items())
     if len(paths) == 1:
@@ -221,7 +221,7 @@ def _comparison(request: Request) -> list[Any]:
 
 def _as_row(row: Mapping[str, Any]) -> Any:
     """Return a stored row in the form that figures of comparisons take."""
-    from leadline.compare import ComparisonRow
+    from leadline.comparison import ComparisonRow
 
     try:
         accuracy = float(row["estimate"] if "estimate" in row else row["accuracy"])

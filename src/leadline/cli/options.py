@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from leadline.errors import InputError
-from leadline.render import RENDERERS
+from leadline.results.render import RENDERERS
 
 
 def _check_format(value: str) -> str:

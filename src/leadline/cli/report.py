@@ -23,8 +23,8 @@ from leadline.cli.options import (
     without_folder,
 )
 from leadline.cli.terminal import progress, tell, write
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.outputs import Outputs
 from leadline.report import require_matplotlib
 
 FORMATS = ("html", "md", "json")
@@ -70,7 +70,7 @@ def report(
     Example: `leadline report validation.npz monday.npz -o report.html`
     """  # fmt: skip
     require_matplotlib()
-    from leadline.files import read_outputs, write_bytes
+    from leadline.data.files import read_outputs, write_bytes
     from leadline.report.content import build_report
     from leadline.report.page import REPORT_FORMATS
     from leadline.report.pictures import report_pictures
@@ -119,7 +119,7 @@ class _Files(Mapping[str, Outputs]):
         self._last: tuple[str, Outputs] | None = None
 
     def __getitem__(self, name: str) -> Outputs:
-        from leadline.files import read_outputs
+        from leadline.data.files import read_outputs
 
         if self._last is None or self._last[0] != name:
             self._last = name, read_outputs(self._paths[name], classes=self._classes)

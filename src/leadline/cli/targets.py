@@ -12,10 +12,10 @@ from leadline.cli.options import find_targets
 from leadline.errors import InputError
 
 if TYPE_CHECKING:
+    from leadline.data.outputs import Outputs
     from leadline.engines.arrow import LeftOut
     from leadline.engines.groups import GroupEstimate
     from leadline.estimators import Estimator
-    from leadline.outputs import Outputs
 
 ENGINES = ("arrow", "spark")
 #: The value of a column where there is none; null is the group of all rows.
@@ -106,7 +106,7 @@ def rows_of(
         raise  # names its file
     except InputError as error:
         raise InputError(f"target {target.name}: {error}") from error
-    from leadline.files import read_outputs
+    from leadline.data.files import read_outputs
 
     outputs = read_outputs(target.place, classes=request.classes)
     try:
@@ -142,10 +142,10 @@ def _in_memory(estimator: Estimator, outputs: Outputs, request: Request) -> list
     """Estimate on outputs in memory and on each of their segments."""
     import numpy as np
 
+    from leadline.data.outputs import Outputs as Checked
+    from leadline.data.segments import segments
     from leadline.engines.groups import GroupEstimate
-    from leadline.engines.keys import segments
-    from leadline.intervals import each_of
-    from leadline.outputs import Outputs as Checked
+    from leadline.shift.intervals import each_of
 
     found = []
     groups = segments(outputs, request.by)

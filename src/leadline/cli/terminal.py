@@ -17,7 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from leadline.render import Document, printable, render
+from leadline.results.render import Document, printable, render
 
 
 def show(document: Document, format: str) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from leadline.data.outputs import as_logits
 from leadline.errors import InputError
-from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced
-from leadline.estimators.rows import Sample
-from leadline.outputs import as_logits
+from leadline.estimators.sums import Sample
+from leadline.results.estimate import Estimate
 
 
 class Accumulator:

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from leadline.arrays import column_values, label_column, logit_columns, one_line
+from leadline.data.arrays import column_values, label_column, logit_columns, one_line
+from leadline.data.outputs import FloatArray, as_labels
+from leadline.data.segments import Groups, Key, resolve
+from leadline.data.tables import CLASSES_KEY, parse_classes, require_logits
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_logits
 from leadline.engines.groups import Block, GroupEstimate, GroupSums, Partial, Passes
-from leadline.engines.keys import Groups, Key, resolve
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.kernels.threads import core_count
-from leadline.outputs import FloatArray, as_labels
-from leadline.tables import CLASSES_KEY, parse_classes, require_logits
+from leadline.threads import core_count
 
 _BLOCK_VALUES = 1 << 20  # logits in a block: 4 MB in single precision
 _AHEAD = 3  # blocks being read, in the scanner

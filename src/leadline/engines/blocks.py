@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.arrays import table_matrix
+from leadline.data.arrays import table_matrix
+from leadline.data.outputs import FloatArray
 from leadline.errors import InputError
-from leadline.outputs import FloatArray
 
 
 def good_logits(table: Any, names: list[str], n_classes: int) -> tuple[FloatArray, NDArray[np.bool_] | None]:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.engines.keys import ordered
+from leadline.data.outputs import FloatArray, row_blocks
+from leadline.data.segments import ordered
 from leadline.engines.samples import GroupSamples
-from leadline.estimate import Estimate
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.estimators.rows import Rows, Sample, hashes
-from leadline.intervals import each_of
-from leadline.outputs import FloatArray, row_blocks
+from leadline.estimators.sums import Rows, Sample, hashes
+from leadline.results.estimate import Estimate
+from leadline.shift.intervals import each_of
 
 ALL = -1  # the number of the group of all rows
 _SLICE_VALUES = 1 << 17  # a megabyte of float64: temporaries of this size stay in the cache

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from leadline.arrays import one_line
+from leadline.data.arrays import one_line
 from leadline.errors import InputError
 
 SUFFIXES = (".parquet", ".arrow", ".feather")

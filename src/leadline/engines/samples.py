@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.estimators.rows import Sample
-from leadline.outputs import FloatArray
+from leadline.data.outputs import FloatArray
+from leadline.estimators.sums import Sample
 
 _MOST_VALUES = 1 << 25  # logits kept for all groups together: 128 MB in single precision
 _MOST_GROUPS = 200  # judging a group by its sample takes a while
@@ -15,7 +15,7 @@ _LARGEST = np.iinfo(np.uint64).max
 
 
 class GroupSamples:
-    """What :class:`leadline.estimators.rows.Sample` is for one group, for every group.
+    """What :class:`leadline.estimators.sums.Sample` is for one group, for every group.
 
     Rows wait until there are as many as are kept already, and are then sorted in, so that each costs little. When the
     groups become more than 200, or their samples too large for memory, none is kept (:attr:`full`).

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leadline.arrays import column_values, logit_columns
+from leadline.data.arrays import column_values, logit_columns
+from leadline.data.outputs import as_labels
+from leadline.data.segments import Groups, Key, resolve
 from leadline.engines.blocks import good_logits
 from leadline.engines.groups import ALL, Block, GroupSums, Passes
-from leadline.engines.keys import Groups, Key, resolve
 from leadline.engines.wire import merge, pack, unpack
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator, State
 from leadline.estimators.persistence import load
-from leadline.outputs import as_labels
 
 try:
     from pyspark.sql import DataFrame, SparkSession, functions

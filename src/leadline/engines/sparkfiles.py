@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leadline.arrays import label_column, logit_columns, one_line
+from leadline.data.arrays import label_column, logit_columns, one_line
 from leadline.engines import where as conditions
 from leadline.engines.arrow import BadFileError, LeftOut
 from leadline.engines.groups import ALL, GroupEstimate

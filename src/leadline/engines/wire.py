@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.estimators.base import Reduced
-from leadline.estimators.rows import Sample
+from leadline.estimators.sums import Sample
 
 _COUNTS, _SAMPLE, _SUMS = "counts", "sample.", "sums."
 _PARTS = ("keys", "logits", "counts")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leadline.errors import InputError
-from leadline.estimators.alsa import ALSA
+from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.auto import Auto
 from leadline.estimators.base import Estimator
 from leadline.estimators.calibrated import CalibratedConfidence

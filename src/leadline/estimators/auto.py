@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.outputs import FloatArray, IntArray, as_logits, row_blocks
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.estimators.priors import softmax
-from leadline.estimators.rows import Sample
-from leadline.estimators.trust import Grounds, Judgement, branches, row_readings, sample_size
-from leadline.outputs import FloatArray, IntArray, as_logits, row_blocks
-from leadline.performance import Performance
+from leadline.estimators.sums import Sample
+from leadline.results.performance import Performance
+from leadline.shift.judgement import Grounds, Judgement, branches, row_readings, sample_size
+from leadline.shift.priors import softmax
 
 
 class Auto(Estimator):

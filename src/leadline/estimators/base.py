@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
 from leadline.errors import InputError
-from leadline.estimate import ClassEstimate, Estimate
-from leadline.estimators.rows import Rows, Sample, Tally, hashes
-from leadline.estimators.trust import Grounds, Judgement, SourceRows, sample_size
-from leadline.intervals import MODEL_ERROR, SAMPLING_ONLY, sampling_interval
-from leadline.markup import html_table
-from leadline.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
+from leadline.estimators.sums import Rows, Sample, Tally, hashes
+from leadline.results.estimate import ClassEstimate, Estimate
+from leadline.results.markup import html_table
+from leadline.shift.intervals import MODEL_ERROR, SAMPLING_ONLY, sampling_interval
+from leadline.shift.judgement import Grounds, Judgement, SourceRows, sample_size
 
 Sums = Mapping[str, NDArray[np.float64]]
 State = Mapping[str, NDArray[np.float64]]
@@ -180,7 +180,7 @@ class Estimator(ABC):
         confidence_level
             Nominal coverage of the interval.
         lower_bound
-            Also work out the lower bound by disagreement discrepancy (:mod:`leadline.bounds`), which takes longer.
+            Also work out a lower bound by disagreement discrepancy (:mod:`leadline.shift.bounds`); slower.
         """
         logits = as_logits(logits, n_classes=self._check_fitted())
         state, total, values = self._reduce_all(logits)
@@ -189,7 +189,7 @@ class Estimator(ABC):
         found = self.conclude(state, total, confidence_level=confidence_level, values=values)
         if not lower_bound:
             return found
-        from leadline.bounds import lower_bound as bound
+        from leadline.shift.bounds import lower_bound as bound
 
         guaranteed = bound((self.source_logits_, self.source_labels_), logits, confidence=confidence_level)
         diagnostics = {**found.diagnostics, "lower_bound": guaranteed.to_dict()}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.estimators.anchors import sigmoid
+from leadline.data.outputs import FloatArray, IntArray
+from leadline.estimators.alsa.training import sigmoid
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.estimators.priors import top_two
-from leadline.outputs import FloatArray, IntArray
+from leadline.shift.priors import top_two
 
 Array = NDArray[np.float64]
 

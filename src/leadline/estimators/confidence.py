@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.calibration import fit_temperature, log_softmax, matching_threshold
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.outputs import FloatArray, IntArray
+from leadline.shift.calibration import fit_temperature, log_softmax, matching_threshold
 
 
 class SoftmaxEstimator(Estimator):

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.outputs import FloatArray
+from leadline.data.outputs import FloatArray
 
 Array = NDArray[np.float64]
 

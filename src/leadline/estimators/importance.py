@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.estimators.rows import Tally
-from leadline.outputs import FloatArray, IntArray
+from leadline.estimators.sums import Tally
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
 _KLIEP_RIDGE = 1e-4

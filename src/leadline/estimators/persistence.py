@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.arrays import one_line
+from leadline.data.arrays import one_line
+from leadline.data.files import write_bytes
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.files import write_bytes
 from leadline.version import __version__
 
 FORMAT = "leadline-model"

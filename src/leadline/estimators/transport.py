@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.errors import InputError
 from leadline.estimators import dual
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.kernels.threads import slices, team
-from leadline.outputs import FloatArray, IntArray, row_blocks
+from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
 

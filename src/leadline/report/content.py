@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.compare import Comparison, ComparisonRow, Fitted, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.comparison import Comparison, ComparisonRow, Fitted, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.estimate import Estimate
-from leadline.outputs import Outputs
-from leadline.render import percent, plain
-from leadline.report.trust import TRUST, Check, check_agreement, check_classes, check_reach, check_width, worst
+from leadline.report.assumptions import TRUST, Check, check_agreement, check_classes, check_reach, check_width, worst
+from leadline.results.estimate import Estimate
+from leadline.results.render import percent, plain
 from leadline.version import __version__
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from string import Template
 
 from rich.console import Console
 
-from leadline.markup import Markup, html_table
-from leadline.render import Cell, Document, Table, printable, render
 from leadline.report.content import Report
 from leadline.report.pictures import Picture
 from leadline.report.sections import Section, headline, outline, title_of
+from leadline.results.markup import Markup, html_table
+from leadline.results.render import Cell, Document, Table, printable, render
 
 #: A page that is larger does not pass through every mail server.
 MOST_BYTES = 1_900_000

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leadline.outputs import Outputs
-from leadline.render import percent
+from leadline.data.outputs import Outputs
+from leadline.results.render import percent
 
 if TYPE_CHECKING:
     from leadline.report.content import Report
@@ -72,8 +72,7 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
     source, targets
         The outputs it was built from; only aggregates of them are drawn.
     """
-    from leadline.report import logits as planes
-    from leadline.report import model
+    from leadline.report import learned, surfaces
     from leadline.report.plane import find_plane
     from leadline.report.scatter import method_intervals, predicted_vs_true
 
@@ -100,8 +99,8 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
             pictures.append(
                 Picture(
                     f"target-{len(pictures)}", "Where ALSA expects errors",
-                    f"Mean probability of being right, {where}; cells with fewer than {planes.LEAST_PER_CELL} samples "
-                    "are blank.",
+                    f"Mean probability of being right, {where}; cells with fewer than "
+                    f"{surfaces.LEAST_PER_CELL} samples are blank.",
                     _later(_target_plane, alsa, targets, part.name, plane), part.name,
                 )
             )  # fmt: skip
@@ -116,8 +115,8 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
     pictures.append(
         Picture(
             "source", "Where the classifier was right on the source",
-            f"Share that was right, {where}; cells with fewer than {planes.LEAST_PER_CELL} samples are blank.",
-            _later(planes.true_correctness, source.logits, source.labels, plane=plane, detail="cells"),
+            f"Share that was right, {where}; cells with fewer than {surfaces.LEAST_PER_CELL} samples are blank.",
+            _later(surfaces.true_correctness, source.logits, source.labels, plane=plane, detail="cells"),
         )
     )  # fmt: skip
     if alsa is not None:
@@ -126,24 +125,24 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
                 "surface", "What ALSA learned from that",
                 "Probability of being right at every place of the same plane; hatched places are out of reach and "
                 "count 1 / number of classes.",
-                _later(planes.alsa_surface, alsa, source.logits, plane=plane), raster=True,
+                _later(surfaces.alsa_surface, alsa, source.logits, plane=plane), raster=True,
             ),
             Picture(
                 "anchors", "ALSA's anchors",
                 "Orange anchors mark wrong predictions, purple ones right predictions; larger ones reach farther.",
-                _later(model.anchors, alsa, pair=plane.classes[:2], names=names), raster=True,
+                _later(learned.anchors, alsa, pair=plane.classes[:2], names=names), raster=True,
             ),
             Picture(
                 "history", "How the fit went",
                 "Estimated and true accuracy on the source, and the loss, after each pass over the source.",
-                _later(model.fit_history, alsa),
+                _later(learned.fit_history, alsa),
             ),
         ]  # fmt: skip
     pictures += [
         Picture(
             "reliability", "Is the confidence calibrated on the source?",
             "On the line, a prediction made with 80 % confidence is right 80 % of the time.",
-            _later(model.reliability, source.logits, source.labels),
+            _later(learned.reliability, source.logits, source.labels),
         ),
         Picture(
             "band", "The band that the logits lie in",
@@ -161,13 +160,13 @@ def _later(function: Callable[..., Any], *args: Any, **keywords: Any) -> Callabl
 
 def _target_plane(alsa: Any, targets: Mapping[str, Outputs], name: str, plane: Any) -> Any:
     """Draw a target, which is read only now."""
-    from leadline.report.logits import alsa_probability
+    from leadline.report.surfaces import alsa_probability
 
     return alsa_probability(alsa, targets[name].logits, plane=plane, detail="cells")
 
 
 def _band(source: Outputs, targets: Mapping[str, Outputs], chosen: list[str]) -> Any:
     """Draw the band of the source and of some targets."""
-    from leadline.report.model import band
+    from leadline.report.learned import band
 
     return band({"source": source.logits} | {name: targets[name].logits for name in chosen})

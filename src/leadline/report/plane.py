@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.calibration import log_softmax
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
-from leadline.outputs import FloatArray, IntArray
 from leadline.report.style import short
+from leadline.shift.calibration import log_softmax
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from leadline.compare import ComparisonRow
+from leadline.comparison import ComparisonRow
 from leadline.errors import InputError
 from leadline.report.style import axes_or_new, legend_beside, looks, new_figure, save, styled, tidy
 

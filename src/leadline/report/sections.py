@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leadline.estimators import METHODS
-from leadline.render import Cell, Table, interval, percent, points
+from leadline.report.assumptions import TRUST, VERDICTS, worst
 from leadline.report.content import ClassLine, Report, TargetReport
 from leadline.report.pictures import Picture, detailed_targets
-from leadline.report.trust import TRUST, VERDICTS, worst
+from leadline.results.render import Cell, Table, interval, percent, points
 
 _SIGNS = {"good": "✓", "caution": "!", "poor": "✗"}
 _FEW_CLASSES = 10

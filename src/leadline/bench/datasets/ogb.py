@@ -29,8 +29,8 @@ from leadline.bench.datasets.suite import Loader, Suite
 from leadline.bench.download import Download
 from leadline.bench.graphs.graph import Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, locate
+from leadline.data.outputs import IntArray
 from leadline.errors import InputError
-from leadline.outputs import IntArray
 
 FOLDER = "ogbn_arxiv/raw|arxiv/raw"
 MODELS = ("gcn", "sage", "gat", "gin", "mlp")

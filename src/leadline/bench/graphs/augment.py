@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from leadline.bench.graphs.graph import Graph
-from leadline.outputs import IntArray
+from leadline.data.outputs import IntArray
 
 Labelled = tuple[Graph, IntArray]
 Augmentation = Callable[[Graph, IntArray, float, np.random.Generator], Labelled]

@@ -14,11 +14,11 @@ from leadline.bench.graphs.graph import NodeSet
 from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, View, make_view, merge, unit_rows
 from leadline.bench.graphs.run import METHOD
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
-from leadline.estimate import ClassEstimate, Estimate
 from leadline.estimators.base import Estimator, Reduced, State
-from leadline.intervals import SAMPLING_ONLY, sampling_interval
-from leadline.outputs import FloatArray, IntArray
+from leadline.results.estimate import ClassEstimate, Estimate
+from leadline.shift.intervals import SAMPLING_ONLY, sampling_interval
 
 _HELD_OUT = 0.2
 

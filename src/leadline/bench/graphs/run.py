@@ -13,7 +13,7 @@ from leadline.bench.datasets import SUITES
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.inputs import Options
 from leadline.bench.pipeline import checkpoint_folder, network_of
-from leadline.compare import Comparison, ComparisonRow
+from leadline.comparison import Comparison, ComparisonRow
 from leadline.errors import InputError
 
 METHOD = "gnn-evaluator"

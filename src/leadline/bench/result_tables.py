@@ -1,0 +1,242 @@
+"""Tables for people: the suites, and the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leadline.bench.claims import Claim, check_claims
+from leadline.bench.datasets import SUITES, get_suite
+from leadline.bench.experiments import TRAINING_SIZES
+from leadline.bench.graphs.paper_tables import graph_tables
+from leadline.bench.records import reported_mae
+from leadline.errors import InputError
+from leadline.estimators import METHODS
+from leadline.results.render import Cell, Document, Table
+
+_LEGEND = (
+    "Errors are mean absolute errors in points; measured numbers have the standard deviation over targets, "
+    "models and seeds in brackets. Reported numbers are the paper's, of its own models and data; a suite "
+    "marked ~ is a similar shift on other data or models."
+)
+
+
+def list_document(data: Path) -> Document:
+    """Return the table of suites, and whether the data of each is there."""
+    records: list[dict[str, Any]] = []
+    for suite in SUITES.values():
+        missing = suite.missing(data)
+        records.append(
+            {
+                "name": suite.name, "shift": suite.shift, "source": suite.source, "targets": suite.targets,
+                "models": list(suite.models_in(data)) or "as found", "classes": suite.n_classes, "size": suite.size,
+                "licence": suite.licence, "present": not missing, "missing": missing,
+                "left_out": [] if missing else suite.left_out(data),
+            }
+        )  # fmt: skip
+    left = (0, 1, 2, 3, 4)
+    overview = [
+        [
+            record["name"], _presence(record),
+            record["shift"], _models(record["models"]), record["size"], str(record["classes"]),
+        ]
+        for record in records
+    ]  # fmt: skip
+    contents = [[record["name"], record["source"], record["targets"], record["licence"]] for record in records]
+    tables = [
+        Table(("suite", "data", "shift", "models", "size", "classes"), overview, "Suites", left=left),
+        Table(("suite", "source", "targets", "licence"), contents, "What they are", left=left[:4]),
+    ]
+    flat = [
+        record
+        | {"models": _models(record["models"])}
+        | {name: " ".join(record[name]) for name in ("missing", "left_out")}
+        for record in records
+    ]
+    return Document(records, flat, tables, [f"Data folder: {data}"])
+
+
+def _presence(record: Mapping[str, Any]) -> Cell:
+    """Say whether the data of a suite is there: all of it, in part, or not."""
+    if not record["present"]:
+        return Cell("no", style="dim")
+    return Cell("in part", style="yellow") if record["left_out"] else Cell("yes", style="green")
+
+
+def _models(models: str | Sequence[str]) -> str:
+    """Name the models, or their number where they are many."""
+    if isinstance(models, str):
+        return models
+    return ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
+
+
+def result_document(
+    measured: Mapping[str, Any], reported: Mapping[str, Any], suites: Sequence[str] | None = None
+) -> Document:
+    """Return measured beside reported numbers, and the paper's claims with a verdict each.
+
+    Parameters
+    ----------
+    measured, reported
+        The two records.
+    suites
+        Some of them; None for all that were measured.
+    """
+    waiting: list[str] = []
+    if suites is not None:
+        waiting = [name for name in suites if name not in measured["experiments"].get("main", {})]
+        if unknown := [name for name in waiting if not (get_suite(name).paper or get_suite(name).same_setting)]:
+            raise InputError(f"no results of {', '.join(unknown)} yet; run `leadline bench run {unknown[0]}` first.")
+        measured = _only(measured, suites)
+    main = measured["experiments"].get("main", {})
+    if not main and not waiting and not measured["training_time"]:
+        raise InputError("nothing was measured yet; run `leadline bench run SUITE` first.")
+    claims = [claim for claim in check_claims(measured) if suites is None or claim.verdict != "no data"]
+    tables = [
+        _mae_table(main),
+        *_side_by_side(main, reported, [row for name in waiting for row in get_suite(name).paper]),
+        *graph_tables(main, reported, wanted=any(get_suite(name).graphs for name in waiting)),
+        _agreement_table(main, "r2", "Measured: R2 against y = x"),
+        _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
+    ]
+    tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
+    tables += [time_table(measured["training_time"]), _claims_table(claims)]
+    data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
+    notes = [f"{name} was not measured; `leadline bench reproduce {name}` does it." for name in waiting]
+    return Document(data, _records(main, reported), [table for table in tables if table.rows], [*notes, _LEGEND])
+
+
+def _only(measured: Mapping[str, Any], suites: Sequence[str]) -> dict[str, Any]:
+    """Return what was measured on some suites, without the training times, which belong to none."""
+    experiments = {
+        experiment: kept
+        for experiment, entries in measured["experiments"].items()
+        if (kept := {name: entry for name, entry in entries.items() if name in suites})
+    }
+    return {"experiments": experiments, "training_time": []}
+
+
+def _records(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one flat row per suite, group of targets and method."""
+    paper = reported_mae(reported)
+    records: list[dict[str, Any]] = []
+    for suite, entry in main.items():
+        groups = {"all": entry["all"]} | entry["paper_rows"]
+        for group, scores in groups.items():
+            for method, score in scores.items():
+                theirs = paper.get(group, {}).get(method)
+                records.append(
+                    {"suite": suite, "targets": group, "method": method, "version": entry["version"]}
+                    | {f"measured_{name}": score[name] for name in ("mae", "std", "seed_std", "r2", "rho", "rows")}
+                    | {"reported_mae": theirs}
+                )
+    return records
+
+
+def _cell(score: Mapping[str, Any] | None, best: float | None, *, deviation: bool = True) -> Cell:
+    """Write an error and its deviation in points; the smallest stands out."""
+    if score is None:
+        return Cell("")
+    text = f"{100 * score['mae']:.1f}" + (f" ({100 * score['std']:.1f})" if deviation else "")
+    return Cell(text, style="bold green" if score["mae"] == best else "")
+
+
+def _name(suite: str, entry: Mapping[str, Any]) -> str:
+    """Mark suites that are not the paper's own."""
+    return suite if entry["same_setting"] else f"{suite} ~"
+
+
+def _mae_table(main: Mapping[str, Any]) -> Table:
+    """Return all methods on all suites."""
+    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    rows: list[list[Cell | str]] = []
+    for suite, entry in main.items():
+        best = min(score["mae"] for score in entry["all"].values())
+        cells = [_cell(entry["all"].get(method), best, deviation=False) for method in methods]
+        rows.append([_name(suite, entry), *cells])
+    return Table(("suite", *methods), rows, "Measured: all targets of each suite")
+
+
+def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: Sequence[str]) -> list[Table]:
+    """Return a table for each row of the paper that something measured can be held against, or that is wanted."""
+    paper = reported_mae(reported)
+    tables = []
+    for paper_row, theirs in paper.items():
+        ours = {suite: entry for suite, entry in main.items() if paper_row in entry["paper_rows"]}
+        if not ours and paper_row not in wanted:
+            continue
+        lowest = min(theirs.values())
+        best = {
+            suite: min(score["mae"] for method, score in entry["paper_rows"][paper_row].items() if method in theirs)
+            for suite, entry in ours.items()
+            if set(entry["paper_rows"][paper_row]) & set(theirs)
+        }
+        rows: list[list[Cell | str]] = []
+        for method, error in theirs.items():
+            measured = [
+                _cell(entry["paper_rows"][paper_row].get(method), best.get(suite)) for suite, entry in ours.items()
+            ]
+            rows.append([method, Cell(f"{100 * error:.1f}", style="bold" if error == lowest else ""), *measured])
+        header = ("method", "reported", *(f"measured: {_name(suite, entry)}" for suite, entry in ours.items()))
+        tables.append(Table(header, rows, f"The paper's row {paper_row}"))
+    return tables
+
+
+def _agreement_table(main: Mapping[str, Any], measure: str, title: str) -> Table:
+    """Return R2 or the correlation of every method on every suite."""
+    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    rows: list[list[Cell | str]] = []
+    for suite, entry in main.items():
+        values = [entry["all"].get(method, {}).get(measure) for method in methods]
+        rows.append([_name(suite, entry), *("" if value is None else f"{value:.2f}" for value in values)])
+    return Table(("suite", *methods), rows, title)
+
+
+def _experiment_table(experiment: str, entries: Mapping[str, Any]) -> Table:
+    """Return the variants of an experiment, one per line, on each suite."""
+    variants = list(dict.fromkeys(variant for entry in entries.values() for variant in entry["all"]))
+    lowest = {suite: min(score["mae"] for score in entry["all"].values()) for suite, entry in entries.items()}
+    rows: list[list[Cell | str]] = [
+        [variant, *(_cell(entry["all"].get(variant), lowest[suite]) for suite, entry in entries.items())]
+        for variant in variants
+    ]
+    header = ("variant", *(_name(suite, entry) for suite, entry in entries.items()))
+    return Table(header, rows, f"Measured: experiment {experiment}")
+
+
+def time_table(times: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the paper's training times beside ours."""
+    order = [size.dataset for size in TRAINING_SIZES]
+    rows = [
+        [
+            entry["dataset"], f"{entry['n_samples']:,}", str(entry["n_classes"]), f"{entry['n_anchors']:,}",
+            f"about {entry['reported_seconds']:g} s", f"{entry['seconds']:.1f} s",
+            str(entry["epochs"]), f"{entry['seconds_per_epoch']:.2f} s",
+        ]
+        for entry in sorted(times, key=lambda entry: order.index(entry["dataset"]))
+    ]  # fmt: skip
+    header = (
+        "dataset",
+        "samples",
+        "classes",
+        "anchors",
+        "reported",
+        "measured",
+        "epochs",
+        "per epoch",
+    )
+    return Table(header, rows, "Training time of ALSA-G: reported on GPUs, measured on synthetic logits of that size")
+
+
+def _claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the verdicts."""
+    styles: Mapping[str, str] = {"holds": "green", "holds in part": "yellow", "does not hold": "red", "no data": "dim"}
+    rows: list[list[Cell | str]] = [
+        [
+            claim.claim, Cell(claim.verdict, style=styles[claim.verdict]),
+            "paper's data" if claim.own_data else "similar data" if claim.evidence else "", claim.evidence,
+        ]
+        for claim in claims
+    ]  # fmt: skip
+    return Table(("claim", "verdict", "on", "evidence in points"), rows, "Claims of the paper", left=(0, 1, 2, 3))

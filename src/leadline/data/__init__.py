@@ -1,0 +1,1 @@
+"""What goes in: a classifier's outputs, from memory and from files."""

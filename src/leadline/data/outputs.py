@@ -1,0 +1,280 @@
+"""What a classifier gave out: logits, labels where they are known, and columns that came along.
+
+Everything that enters Leadline passes through :func:`as_logits` and :func:`as_labels`, in memory or from a
+file (:mod:`leadline.data.files`), so that the rules for good input stand in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.arrays import as_column, as_matrix, brief, is_probability_name
+from leadline.errors import InputError
+
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "Outputs",
+    "as_classes",
+    "as_labels",
+    "as_logits",
+    "is_probability_name",
+    "row_blocks",
+]
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Outputs:
+    """A classifier's outputs on a set of samples.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, c): one row per sample, one column per class, before softmax.
+    labels
+        Shape (n,): the true class of each sample as an index into the columns, or None where nobody knows.
+    metadata
+        Further columns, each of shape (n,): time, segment, anything to group by.
+    classes
+        Names of the columns, in their order; None for 0, 1, ..., c - 1. String labels need them.
+
+    Examples
+    --------
+    >>> Outputs([[2.0, 0.5], [0.1, 1.4]], labels=["dog", "cat"], classes=["dog", "cat"]).accuracy
+    1.0
+    """
+
+    logits: FloatArray
+    labels: IntArray | None
+    metadata: Mapping[str, NDArray[Any]]
+    classes: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        logits: Any,
+        labels: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        """Validate, and keep arrays of one kind only."""
+        logits = as_logits(logits)
+        names = None if classes is None else as_classes(classes, logits.shape[1])
+        columns = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
+        for name, column in columns.items():
+            if column.shape != (len(logits),):
+                raise InputError(
+                    f"metadata column {name!r} must have one value for each of the {len(logits)} rows; "
+                    f"got shape {column.shape}."
+                )
+        object.__setattr__(self, "logits", logits)
+        object.__setattr__(self, "labels", None if labels is None else as_labels(labels, logits, classes=names))
+        object.__setattr__(self, "metadata", columns)
+        object.__setattr__(self, "classes", names)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.logits)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, c."""
+        return int(self.logits.shape[1])
+
+    @property
+    def accuracy(self) -> float | None:
+        """The true accuracy, where the labels are known."""
+        if self.labels is None:
+            return None
+        return float(np.mean(self.logits.argmax(axis=1) == self.labels))
+
+    def groups(self, column: str) -> dict[Any, NDArray[np.intp]]:
+        """Return the row numbers of each value of a metadata column, in the order of the values.
+
+        Parameters
+        ----------
+        column
+            The name of the metadata column.
+
+        Returns
+        -------
+        dict
+            Value to row numbers. Rows where the value is missing (None, NaN or NaT) are the last group, None.
+        """
+        if column not in self.metadata:
+            known = ", ".join(sorted(self.metadata)) or "none"
+            raise InputError(f"column {column!r} is not in these outputs; metadata columns: {known}.")
+        values, codes = _distinct(self.metadata[column], column)
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(values) + 1))
+        return {value: order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
+
+
+def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None, partial: bool = False) -> FloatArray:
+    """Return ``value`` as a finite floating-point array of shape (n, c), without copying where possible.
+
+    NumPy arrays, nested sequences, torch tensors, pandas and polars frames and Arrow tables are taken. Of a
+    frame or table, the list column ``logits`` or the columns ``logit_0``, ``logit_1``, ... in numeric order
+    are the logits; if no column has such a name, all columns are, in the order given.
+
+    Parameters
+    ----------
+    value
+        The logits, shape (n, c).
+    name
+        What to call them in an error.
+    n_classes
+        The width they must have, if it is known.
+    partial
+        These are some rows of more, which by themselves may be none or all equal.
+    """
+    array = as_matrix(value, name)
+    if array.ndim != 2:
+        raise InputError(f"{name} must have shape (samples, classes); got {array.ndim} dimension(s), {array.shape}.")
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be real numbers; got dtype {array.dtype}.")
+    n, c = array.shape
+    if n == 0 and not partial:
+        raise InputError(f"{name} must have at least one row; got none.")
+    if c < 2:
+        raise InputError(f"{name} must have at least 2 classes (columns); got {c}. Give a binary model two columns.")
+    if n_classes is not None and c != n_classes:
+        raise InputError(f"{name} must have {n_classes} classes, as in fit; got {c}.")
+    if array.dtype not in (np.float32, np.float64):
+        narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4  # half precision or foreign byte order
+        with np.errstate(over="ignore"):  # too large for float64: becomes infinite, and is refused as that
+            array = array.astype(np.float32 if narrow else np.float64)
+    _require_finite(array, name)
+    if not partial and array.min() == array.max():
+        raise InputError(
+            f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0]}. "
+            "Check that the model's real outputs were stored."
+        )
+    return array
+
+
+def as_labels(
+    value: Any, logits: FloatArray, *, name: str = "labels", classes: Sequence[str] | None = None
+) -> IntArray:
+    """Return ``value`` as class indices of shape (n,), one for each row of ``logits``.
+
+    Integers from 0 to c - 1 are taken as they are; strings only with ``classes``, the names of the logit
+    columns in order. Anything else is an error: a label that is guessed wrong makes every estimate wrong.
+    """
+    array = as_column(value, name)
+    n, c = logits.shape
+    if array.shape != (n,):
+        raise InputError(f"{name} must have shape ({n},), one for each row of logits; got {array.shape}.")
+    if array.dtype.kind == "O" and all(map(_is_integer, array)):
+        array = np.array(array.tolist())
+    if array.dtype.kind in "OUT":
+        return _labels_from_names(array, name, classes)
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} must be integers from 0 to {c - 1}, the column of the true class; got dtype {array.dtype}."
+        )
+    if array.min() < 0 or array.max() >= c:
+        row = int(np.flatnonzero((array < 0) | (array >= c))[0])
+        raise InputError(
+            f"{name} must be from 0 to {c - 1}, as the logits have {c} classes; got {array[row]} at row {row}."
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def as_classes(value: Sequence[Any], n_classes: int) -> tuple[str, ...]:
+    """Return the names of the classes in the order of the logit columns: as many, and distinct."""
+    if isinstance(value, str):
+        raise InputError(f"classes must be a sequence of names; got the text {value!r}.")
+    names = tuple(str(item) for item in value)
+    if len(names) != n_classes:
+        raise InputError(f"classes must name each of the {n_classes} logit columns; got {len(names)} names.")
+    if len(set(names)) != n_classes:
+        twice = next(item for item in names if names.count(item) > 1)
+        raise InputError(f"classes must be distinct; got {twice!r} more than once.")
+    return names
+
+
+def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[FloatArray]:
+    """Cut an array into views of consecutive rows, each small enough to work on in little memory."""
+    rows = max(1, values_per_block // logits.shape[1])
+    return [logits[start : start + rows] for start in range(0, len(logits), rows)]
+
+
+def _require_finite(array: FloatArray, name: str) -> None:
+    """Refuse NaN and infinity, naming the first; block by block, so that a large array needs no copy."""
+    start = 0
+    for block in row_blocks(array):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise InputError(
+                f"{name} must be finite; got {block[row, column]} at row {start + row}, class {column}. "
+                "Remove or repair such rows."
+            )
+        start += len(block)
+
+
+def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | None) -> IntArray:
+    """Look names of classes up in their explicit order."""
+    strange = [row for row, item in enumerate(array) if not isinstance(item, str)]
+    if strange:
+        row = next((row for row in strange if not _is_integer(array[row])), strange[0])
+        raise InputError(
+            f"{name} must be all integers or all names of classes; got {array[row]!r} at row {row}. "
+            "Leave out rows without a label, or give no labels at all."
+        )
+    if classes is None:
+        raise InputError(
+            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes`: the names "
+            "of the logit columns in their order."
+        )
+    index = {class_name: i for i, class_name in enumerate(classes)}
+    unknown = next(((row, item) for row, item in enumerate(array) if item not in index), None)
+    if unknown is not None:
+        raise InputError(
+            f"{name} must be among the classes {brief(classes)}; got {str(unknown[1])!r} at row {unknown[0]}."
+        )
+    return np.fromiter((index[item] for item in array), dtype=np.int64, count=len(array))
+
+
+def _distinct(values: NDArray[Any], column: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct values in order, None last for missing ones, and the value number of each row."""
+    try:
+        if values.dtype.kind == "O":
+            missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
+        else:
+            missing = np.isnan(values) if values.dtype.kind in "fcmM" else np.zeros(len(values), dtype=bool)
+        known, inverse = np.unique(values[~missing], return_inverse=True)
+        frozenset(known.tolist())
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"column {column!r} must hold plain values of one type to group by it; it holds others."
+        ) from error
+    codes = np.full(len(values), len(known), dtype=np.intp)
+    codes[~missing] = inverse
+    return _python_values(known) + [None] * bool(missing.any()), codes
+
+
+def _is_integer(value: Any) -> bool:
+    """Say whether an object is an integer; True and False are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    """Say whether a value among objects stands for none: None, NaN, NaT."""
+    return value is None or (isinstance(value, float | np.generic) and bool(value != value))  # noqa: PLR0124
+
+
+def _python_values(values: NDArray[Any]) -> list[Any]:
+    """Return values as Python's own, times too: nanoseconds as datetime where that is exact."""
+    if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
+        micro = values.astype(f"{values.dtype.kind}8[us]")
+        return list(micro.tolist() if np.array_equal(micro, values) else values)
+    return list(values.tolist())

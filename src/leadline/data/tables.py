@@ -1,0 +1,193 @@
+"""Outputs as Arrow tables, and the files that hold tables: CSV, Parquet, Arrow."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.arrays import (
+    brief,
+    column_values,
+    label_column,
+    logit_columns,
+    refuse_probabilities,
+    table_matrix,
+)
+from leadline.data.outputs import Outputs
+from leadline.errors import InputError
+
+CLASSES_KEY = "leadline.classes"  # in the metadata of an Arrow schema: JSON list of the names of the classes
+_ARROW_UNITS = {
+    "M": {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"},
+    "m": {"W": "s", "D": "s", "h": "s", "m": "s"},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds, before it is checked and becomes :class:`leadline.Outputs`."""
+
+    logits: NDArray[Any]
+    labels: NDArray[Any] | None = None
+    metadata: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    classes: Sequence[str] | None = None
+
+
+def require_logits(found: bool, names: Sequence[str], kind: str) -> None:
+    """Refuse a file without logits, saying what it has instead."""
+    if not found:
+        refuse_probabilities(names)
+        raise InputError(f"has no logits; {kind} must be named so, but the names are: {brief(names) or 'none'}.")
+
+
+def from_table(table: Any) -> Contents:
+    """Split an Arrow table into logits, labels and everything else.
+
+    Parameters
+    ----------
+    table
+        An Arrow table with a list column ``logits`` or columns ``logit_0``, ``logit_1``, ...
+    """
+    names = table.column_names
+    columns = logit_columns(names)
+    require_logits(bool(columns), names, "a list column `logits` or columns `logit_0`, `logit_1`, ...")
+    label = label_column(names)
+    stored = (table.schema.metadata or {}).get(CLASSES_KEY.encode())
+    return Contents(
+        logits=table_matrix(table, columns),
+        labels=None if label is None else column_values(table.column(label)),
+        metadata={name: column_values(table.column(name)) for name in names if name not in (*columns, label)},
+        classes=None if stored is None else parse_classes(stored),
+    )
+
+
+def to_table(outputs: Outputs) -> Any:
+    """Return outputs as an Arrow table with a list column ``logits``, without copying the logits."""
+    import pyarrow as pa
+
+    flat = pa.array(np.ascontiguousarray(outputs.logits).reshape(-1))
+    columns = {
+        "logits": pa.FixedSizeListArray.from_arrays(flat, outputs.n_classes),
+        **_other_columns(outputs),
+    }
+    table = pa.table(columns)
+    if outputs.classes is None:
+        return table
+    return table.replace_schema_metadata({CLASSES_KEY: json.dumps(outputs.classes)})
+
+
+def parse_classes(text: str | bytes) -> list[str]:
+    """Read the names of the classes from JSON."""
+    names = json.loads(text)
+    if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
+        raise InputError("the stored names of the classes must be a JSON list of texts.")
+    return names
+
+
+def _other_columns(outputs: Outputs) -> dict[str, Any]:
+    """Return labels and metadata as Arrow arrays."""
+    import pyarrow as pa
+
+    columns = {} if outputs.labels is None else {"label": pa.array(outputs.labels)}
+    for name, values in outputs.metadata.items():
+        try:
+            columns[name] = pa.array(storable(values))
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InputError(
+                f"metadata column {name!r} must hold values of one type to be stored ({error})."
+            ) from error
+    return columns
+
+
+def storable(values: NDArray[Any]) -> NDArray[Any]:
+    """Return texts as objects and times in a unit that Arrow has; other values as they are."""
+    kind = values.dtype.kind
+    if kind in "mM":
+        unit = np.datetime_data(values.dtype)[0]
+        return values.astype(f"{kind}8[{_ARROW_UNITS[kind].get(unit, unit)}]")
+    return values.astype(object) if kind in "UT" else values
+
+
+# ------------------------------------------------------------------------------------------------ files
+def read_csv(path: Path) -> Contents:
+    """Read a CSV file with a header line."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    # One block, so that types are inferred from all rows and not from the first megabyte.
+    reading = arrow_csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        names = next(csv.reader(text), [])
+    table = arrow_csv.read_csv(
+        path,
+        read_options=reading,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        # "NA" can name a class or a country: only an empty cell is missing, and "" in quotes is a text.
+        convert_options=arrow_csv.ConvertOptions(
+            column_types={name: pa.float64() for name in logit_columns(names) if name != "logits"},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+    for column in table.schema:
+        if pa.types.is_binary(column.type):
+            raise InputError(f"column {column.name!r} is not text in UTF-8; save the file in that encoding.")
+    return from_table(table)
+
+
+def write_csv(outputs: Outputs, path: Path) -> None:
+    """Write a CSV file with columns ``logit_0``, ``logit_1``, ...; names of classes have no place in it."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    # Doubles, because the shortest text of a float32 is another number when read as a double.
+    logits = {f"logit_{i}": pa.array(column.astype(np.float64)) for i, column in enumerate(outputs.logits.T)}
+    arrow_csv.write_csv(pa.table(logits | _other_columns(outputs)), path)
+
+
+def read_parquet(path: Path) -> Contents:
+    """Read a Parquet file."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, memory_map=True) as file:
+        # Real logits need more than a bit a row; a few bytes that claim millions would only fill the memory.
+        if file.metadata.num_rows > max(10**6, 8 * path.stat().st_size):
+            raise InputError(f"claims {file.metadata.num_rows} rows, more than a file of its size can hold.")
+        return from_table(file.read())
+
+
+def write_parquet(outputs: Outputs, path: Path) -> None:
+    """Write a Parquet file."""
+    from pyarrow import parquet
+
+    parquet.write_table(to_table(outputs), path)
+
+
+def read_arrow(path: Path) -> Contents:
+    """Read an Arrow IPC file (also known as Feather) or stream; uncompressed logits stay on disk, mapped."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source) as reader:
+            table = reader.read_all()
+    table.validate(full=True)  # the reader takes offsets on trust, and a wrong one points outside the file
+    return from_table(table)
+
+
+def write_arrow(outputs: Outputs, path: Path) -> None:
+    """Write an Arrow IPC file."""
+    import pyarrow as pa
+
+    table = to_table(outputs)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)

@@ -1,0 +1,1 @@
+"""ALSA, the paper's method: the estimator, its training and its kernels."""

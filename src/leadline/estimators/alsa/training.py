@@ -1,0 +1,255 @@
+"""How ALSA's anchors are placed and trained.
+
+The paper leaves the optimiser, the batches, the number of epochs and the initial peaks and widths open. The choices
+here come from a study on real logits (``docs/alsa-defaults.md``). What they have in common is that nothing is set in
+absolute terms: widths follow the data's own distances and peaks the data's own accuracy, so that a fit starts neither
+saturated nor blind, with 2 classes or 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray
+from leadline.estimators.alsa.kernels import AnchorField, Gradients, Kernel
+from leadline.estimators.alsa.kernels.base import MEAN_DECAY, SQUARE_DECAY, unit_rows
+
+PARTS = ("anchors", "peaks", "widths")
+Init = Literal["balanced", "sample", "random"]
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What suits one kind of influence.
+
+    Attributes
+    ----------
+    reach
+        Initial width: the average pair of anchor and sample decays to this share of 1/c. With c equally frequent
+        classes an anchor then feels this share of its own class and next to nothing of the others, however far cosine
+        distances concentrate. The exponential influence has the longer tail and needs the shorter reach.
+    steps
+        Steps of Adam. More lower the loss on the source and raise the error on targets.
+    alpha
+        Where alpha starts.
+    tolerance
+        How much rectification may change the estimate on the source itself: alpha rises until it changes no more. A
+        fixed alpha that suits confident models takes the honest doubt of less accurate ones for ignorance.
+    """
+
+    reach: float
+    steps: int
+    alpha: float
+    tolerance: float
+
+
+DEFAULTS = {2: Defaults(reach=0.22, steps=200, alpha=0.98, tolerance=0.02),
+            1: Defaults(reach=0.12, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
+_LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
+_WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
+_FEWEST = 50  # rows that are no anchors, to judge by
+_SAMPLE = 1024  # source rows that suffice to set the initial widths and peaks
+_ANCHOR_SAMPLE = 1024  # anchors that suffice to set the initial widths
+UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
+_LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
+
+_MIN_EPOCHS = 3
+_RATE_FALL = 0.95  # the learning rate falls linearly to a twentieth: fast at first, precise at last
+
+
+@dataclass(frozen=True)
+class Training:
+    """Options of :func:`train`."""
+
+    learn: frozenset[str]
+    epsilon: float
+    max_epochs: int
+    learning_rate: float
+    batch_size: int
+
+
+def default_anchor_count(n_samples: int, n_classes: int) -> int:
+    """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`."""
+    return max(1, min(n_samples // 2, 300 + 10 * n_classes))
+
+
+def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
+    """Return how many epochs make the default number of steps."""
+    steps_per_epoch = -(-n_samples // batch_size)
+    return max(_MIN_EPOCHS, -(-DEFAULTS[power].steps // steps_per_epoch))
+
+
+def _draw_rows(logits: FloatArray, count: int, init: Init, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the numbers of the rows that become anchors; none for random positions."""
+    if init == "random":
+        return np.empty(0, dtype=np.intp)
+    shares = None
+    if init == "balanced":
+        predicted = logits.argmax(axis=1)
+        shares = 1.0 / np.bincount(predicted)[predicted]
+        shares /= shares.sum()
+    return rng.choice(len(logits), count, replace=count > len(logits), p=shares)
+
+
+def place(
+    kernel: Kernel,
+    logits: FloatArray,
+    correct: NDArray[np.bool_],
+    *,
+    n_anchors: int,
+    power: int,
+    init: Init,
+    rng: np.random.Generator,
+    reach: float | None = None,
+) -> tuple[AnchorField[Any], NDArray[np.intp]]:
+    """Place anchors where the source's logits are.
+
+    What the anchors reach is judged by rows that are not themselves anchors: an anchor feels itself perfectly, which
+    says nothing about the next sample.
+
+    Parameters
+    ----------
+    kernel
+        Where to compute.
+    logits
+        Shape (n, c): the source.
+    correct
+        Shape (n,): whether each prediction is right.
+    n_anchors
+        Number of anchors k.
+    power
+        2 for Gaussian influence, 1 for exponential.
+    init
+        "balanced" takes k of the rows, each predicted class as likely as any other; "sample" takes k of the rows, all
+        alike; "random" draws from a normal distribution with the mean and spread of each class's logits, and takes the
+        sign of the nearest of a sample of rows.
+    rng
+        Of everything random.
+    reach
+        How much of its own class an anchor feels at first; None for the default of the influence.
+
+    Returns
+    -------
+    tuple
+        The anchors, and the numbers of the rows that are none (all rows where hardly any are left).
+    """
+    n, c = logits.shape
+    chosen = _draw_rows(logits, n_anchors, init, rng)
+    others = np.setdiff1d(np.arange(n), chosen)
+    if len(others) < min(n, _FEWEST):
+        others = np.arange(n)
+    sample = rng.choice(others, min(len(others), _SAMPLE), replace=False)
+    neighbours = unit_rows(logits[sample])
+    if init == "random":
+        positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
+        right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
+    else:
+        positions = unit_rows(logits[chosen])
+        right = correct[chosen]
+    signs = np.where(right, 1.0, -1.0)
+
+    some = kernel.asarray(positions[:: max(1, n_anchors // _ANCHOR_SAMPLE)])
+    ones = np.ones(len(some))
+
+    def mean_decay(log_width: float) -> float:
+        equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
+        return float(kernel.influence(neighbours, equal).mean())
+
+    log_width = _solve(mean_decay, (reach or DEFAULTS[power].reach) / c, _LOG_WIDTHS)
+    widths = np.exp(log_width) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
+
+    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
+    influence = kernel.influence(logits[sample], field)
+    typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
+    bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
+    log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
+    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power), others
+
+
+def train(
+    kernel: Kernel,
+    logits: FloatArray,
+    correct: NDArray[np.bool_],
+    field: AnchorField[Any],
+    options: Training,
+    rng: np.random.Generator,
+    on_epoch: Callable[[int, AnchorField[Any]], None] | None = None,
+) -> tuple[AnchorField[NDArray[np.float32]], list[dict[str, float]], str]:
+    """Minimise the binary cross-entropy of correctness with Adam, at a rate that falls linearly.
+
+    ``on_epoch`` sees the anchors after each epoch, in arrays that the next epoch changes.
+
+    Returns
+    -------
+    tuple
+        The trained anchors, one dict per epoch (epoch, loss, accuracy), and why training stopped: "converged" when
+        the estimated accuracy on the source came within epsilon of the true one, "max_epochs", or "nothing_to_learn".
+    """
+    units, targets = kernel.asarray(unit_rows(logits)), kernel.asarray(correct)
+    accuracy, n = correct.mean(), len(logits)
+    optimiser = _Adam(kernel, field, options.learn, options.learning_rate)
+    field = optimiser.field
+    history: list[dict[str, float]] = []
+    stop_reason = "max_epochs" if options.learn else "nothing_to_learn"
+    for epoch in range(1, options.max_epochs + 1 if options.learn else 2):
+        order = rng.permutation(n)
+        loss = 0.0
+        for start in range(0, n, options.batch_size):
+            batch = order[start : start + options.batch_size]
+            gradients = kernel.gradients(units[batch], targets[batch], field)
+            loss += gradients.loss * len(batch)
+            done = (epoch - 1 + (start + len(batch)) / n) / options.max_epochs
+            optimiser.step(gradients, 1.0 - _RATE_FALL * done)
+        estimated = float(sigmoid(kernel.influence(logits, field)).mean())
+        history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
+        if on_epoch is not None:
+            on_epoch(epoch, field)
+        if abs(estimated - accuracy) < options.epsilon and options.learn:
+            stop_reason = "converged"
+            break
+    learned = {part: kernel.to_numpy(getattr(field, part)) for part in PARTS}
+    return AnchorField(**learned, power=field.power), history, stop_reason
+
+
+class _Adam:
+    """Adam on the arrays of any backend; the values it starts from stay as they are."""
+
+    def __init__(self, kernel: Kernel, field: AnchorField[Any], learn: frozenset[str], learning_rate: float) -> None:
+        self._kernel = kernel
+        self._learning_rate = learning_rate
+        self._values = {part: 1.0 * getattr(field, part) if part in learn else getattr(field, part) for part in PARTS}
+        self._means, self._squares = ({part: 0.0 * self._values[part] for part in sorted(learn)} for _ in range(2))
+        self._steps = 0
+        self.field = AnchorField(**self._values, power=field.power)
+
+    def step(self, gradients: Gradients[Any], scale: float) -> None:
+        """Move ``field`` against the gradients, at the learning rate times ``scale``."""
+        self._steps += 1
+        rate = scale * self._learning_rate / (1.0 - MEAN_DECAY**self._steps)
+        rates = (rate, 1.0 / (1.0 - SQUARE_DECAY**self._steps))
+        for part, mean in self._means.items():
+            self._kernel.descend(self._values[part], getattr(gradients, part), mean, self._squares[part], rates)
+
+
+def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 / (1 + exp(-x)), without a warning where exp overflows."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def _solve(function: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:
+    """Return where a monotone function comes nearest to the target within the bounds, by bisection."""
+    low, high = bounds
+    rising = function(high) > function(low)
+    for _ in range(30):
+        middle = (low + high) / 2
+        if (function(middle) < target) == rising:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

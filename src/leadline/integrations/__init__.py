@@ -1,0 +1,1 @@
+"""Leadline inside other tools; each module is optional and loads its tool when it is imported."""

@@ -1,0 +1,1 @@
+"""What comes out: estimates and their parts, in words, tables and markup."""

@@ -1,0 +1,218 @@
+"""Why do the target's predictions look other than the source's: other labels, or another behaviour?
+
+Two explanations of a target are built from labelled source rows and compared. *Label shift*: the source's rows with
+other class frequencies. *Collapse*: the source's class frequencies, and a classifier that drifts towards some classes.
+Both may flatten, sharpen and add noise to the logits. The one whose histogram of predictions comes nearer, beyond what
+sampling noise explains, gets the belief.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray, IntArray
+from leadline.shift.priors import Array, restoring_bias, softmax, top_two
+
+SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
+NOISES = (0.0, 0.4)  # share of another row's logits mixed in
+N_BINS = 4  # confidence quartiles: 2 lose power, 8 only add cells to estimate
+TEMPLATE_ROWS = 10.0  # pseudo-rows of the average class added to each: rare and absent classes borrow from it
+DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
+BELIEF_OFFSET = 0.1  # label shift has c - 1 free weights: it must fit this much better, in log distance, to be believed
+BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """The two explanations of a target compared. Distances are Hellinger, with the expected noise removed.
+
+    Attributes
+    ----------
+    collapse_weight
+        Belief in collapse against label shift, from 0 to 1.
+    label_marginal
+        Shape (c,): the target's class frequencies if it is label shift.
+    label_shift_distance, collapse_distance, unchanged_distance
+        How far the target is from either explanation, and from the source as it is.
+    noise
+        The distance that sampling noise alone would show.
+    effective_rows
+        How many rows the source, reweighted to that marginal, is worth.
+    share_outside
+        Share of the target in cells of top class and confidence where the source has no row.
+    """
+
+    collapse_weight: float
+    label_marginal: Array
+    label_shift_distance: float
+    collapse_distance: float
+    unchanged_distance: float
+    noise: float
+    effective_rows: float
+    share_outside: float
+
+
+def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: FloatArray) -> Explained:
+    """Fit label shift and collapse to a target.
+
+    Parameters
+    ----------
+    source
+        Shape (n, c): calibrated log-probabilities of labelled rows.
+    labels
+        Shape (n,): their classes.
+    others
+        Shape (n, c): for each of them another row's centred logits, to serve as noise.
+    target
+        Shape (m, c): calibrated log-probabilities.
+    """
+    n, c = source.shape
+    source_marginal = np.bincount(labels, minlength=c) / n
+    mean_target = softmax(target).mean(axis=0, dtype=np.float64)
+    of_target, of_source = top_two(target), top_two(source)
+    edges = np.quantile(np.concatenate([of_target[2], of_source[2]]), np.arange(1, N_BINS) / N_BINS)
+    wanted = _histogram(_cells(*of_target, edges, c), c)
+
+    best_shift = (np.inf, 0.0, source_marginal, float(n))
+    best_collapse = (np.inf, 0.0)
+    for noise in NOISES:
+        bias = np.zeros(c)
+        for scale in SCALES:
+            moved = scale * (source + noise * others) if noise else scale * source
+            by_class = _ClassCells(_cells(*top_two(moved), edges, c), labels, c)
+            marginal, model = by_class.fit_marginal(wanted, source_marginal)
+            effective = float(1.0 / (marginal**2 / by_class.denominator).sum())
+            floor = _noise_floor(wanted, model, len(target), effective)
+            best_shift = min(best_shift, (_squared(wanted, model) - floor, floor, marginal, effective), key=_first)
+            bias = restoring_bias(moved, mean_target, iterations=12, tolerance=1e-4, start=bias)
+            model = _histogram(_cells(*top_two(moved + bias.astype(moved.dtype)), edges, c), c)
+            floor = _noise_floor(wanted, model, len(target), n)
+            best_collapse = min(best_collapse, (_squared(wanted, model) - floor, floor), key=_first)
+    as_is = _histogram(_cells(*of_source, edges, c), c)
+    shift_distance, collapse_distance = (
+        float(np.sqrt(max(excess, 0.0) + DISTANCE_FLOOR**2)) for excess in (best_shift[0], best_collapse[0])
+    )
+    ratio = np.log(shift_distance / collapse_distance)
+    unchanged_floor = _noise_floor(wanted, as_is, len(target), n)
+    return Explained(
+        collapse_weight=float(1.0 / (1.0 + np.exp(-(ratio + BELIEF_OFFSET) / BELIEF_WIDTH))),
+        label_marginal=best_shift[2],
+        label_shift_distance=shift_distance,
+        collapse_distance=collapse_distance,
+        unchanged_distance=float(np.sqrt(max(_squared(wanted, as_is) - unchanged_floor, 0.0))),
+        noise=float(np.sqrt(max(unchanged_floor, 0.0))),
+        effective_rows=best_shift[3],
+        share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
+    )
+
+
+def _first(item: tuple[float, ...]) -> float:
+    return item[0]
+
+
+def _cells(top: NDArray[np.intp], second: NDArray[np.intp], odds: FloatArray, edges: Array, c: int) -> NDArray[np.intp]:
+    """Return two cells of each row, shape (n, 2): top class and runner-up, each by confidence bin."""
+    bins = np.searchsorted(edges, odds)
+    return np.stack([top * N_BINS + bins, (c + second) * N_BINS + bins], axis=1)
+
+
+def _histogram(cells: NDArray[np.intp], c: int) -> Array:
+    """Return shares of the cells, shape (2, c * N_BINS): top classes, runners-up; each table sums to one half."""
+    return np.asarray(np.bincount(cells.ravel(), minlength=2 * c * N_BINS).reshape(2, -1) / cells.size)
+
+
+def _squared(target: Array, model: Array) -> float:
+    """Return the squared Hellinger distance of two histograms."""
+    return float(1.0 - np.sqrt(target * model).sum())
+
+
+def _noise_floor(target: Array, model: Array, n_target: float, n_model: float) -> float:
+    """Return the expected squared Hellinger distance if both histograms were samples of their pool.
+
+    ``E[1 - sum sqrt(p q)]`` with independent Poisson counts: exact for sparse cells, where the familiar
+    cells / 8 (1/n + 1/m) is not. The two tables hold the same rows, so their floors average.
+    """
+    pooled = 2.0 * (target * n_target + model * n_model) / (n_target + n_model)
+    kept = (pooled * _root_efficiency(n_target * pooled) * _root_efficiency(n_model * pooled)).sum(axis=1)
+    return float(np.mean(1.0 - kept))
+
+
+def _root_efficiency(mean: Array) -> Array:
+    """Return ``E sqrt(N) / sqrt(mean)`` for Poisson N."""
+    log_mean, table = _poisson_roots()
+    inside = np.interp(np.log(np.maximum(mean, 1e-4)), log_mean, table)
+    return np.asarray(np.where(mean > 400.0, 1.0 - 1.0 / (8.0 * np.maximum(mean, 1.0)), inside))
+
+
+@lru_cache(maxsize=1)
+def _poisson_roots() -> tuple[Array, Array]:
+    """Return the logarithms of means and the efficiency of the root at them."""
+    mean = np.exp(np.linspace(np.log(1e-4), np.log(400.0), 400))
+    counts = np.arange(900)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(counts[1:]))])
+    log_mass = counts * np.log(mean)[:, None] - mean[:, None] - log_factorials
+    return np.log(mean), (np.sqrt(counts) * np.exp(log_mass)).sum(axis=1) / np.sqrt(mean)
+
+
+class _ClassCells:
+    """P(cell | class) from labelled rows, smoothed by the average class, without a dense table of classes by cells."""
+
+    def __init__(self, cells: NDArray[np.intp], labels: IntArray, c: int) -> None:
+        n = len(labels)
+        self._c = c
+        self.denominator = np.bincount(labels, minlength=c) + TEMPLATE_ROWS
+        self._cells = cells
+        self._labels = labels
+        # The average class, for either table: shares of the bins where the cell is of the class itself and where it is
+        # of another, which other one it is, and what makes up for not being oneself.
+        own = (cells // N_BINS) % c == labels[:, None]
+        bins = cells % N_BINS
+        self._tables = []
+        for table in range(2):
+            mine = own[:, table]
+            # Two pseudo-rows over the bins of both cases: no cell of the target is impossible under every class.
+            hit = np.bincount(bins[mine, table], minlength=N_BINS) + 1.0 / N_BINS
+            miss = np.bincount(bins[~mine, table], minlength=N_BINS) + 1.0 / N_BINS
+            to = np.bincount((cells[~mine, table] // N_BINS) % c, minlength=c) + 0.5
+            to = to / to.sum()
+            total = 2.0 * (n + 2)
+            self._tables.append((hit / total, miss / total, to, 1.0 / (1.0 - np.minimum(to, 1.0 - 1e-9))))
+
+    def mix(self, marginal: Array) -> Array:
+        """Return the cells of a population with these class shares, shape (2, c * N_BINS)."""
+        weights = marginal / self.denominator
+        template = weights * TEMPLATE_ROWS
+        parts = []
+        for hit, miss, to, scale in self._tables:
+            others = to * ((template * scale).sum() - template * scale)
+            parts.append((template[:, None] * hit + others[:, None] * miss).ravel())
+        own = np.bincount(
+            self._cells.ravel(), weights=np.repeat(0.5 * weights[self._labels], 2), minlength=2 * self._c * N_BINS
+        )
+        return np.asarray(own.reshape(2, -1) + np.stack(parts))
+
+    def _expected(self, ratio: Array) -> Array:
+        """Return the expectation of a quantity per cell for each class, shape (c,)."""
+        of_rows = 0.5 * ratio.ravel()[self._cells].sum(axis=1)
+        found = np.bincount(self._labels, weights=of_rows, minlength=self._c)
+        for (hit, miss, to, scale), of_table in zip(self._tables, ratio.reshape(2, self._c, N_BINS), strict=True):
+            elsewhere = to * (of_table @ miss)
+            found = found + TEMPLATE_ROWS * (of_table @ hit + scale * (elsewhere.sum() - elsewhere))
+        return np.asarray(found / self.denominator)
+
+    def fit_marginal(self, target: Array, start: Array, iterations: int = 100) -> tuple[Array, Array]:
+        """Return by EM the class shares that explain the target's cells best, and the cells they give."""
+        marginal = np.maximum(start, 1e-4 / self._c)  # EM never leaves zero
+        marginal = marginal / marginal.sum()
+        for _ in range(iterations):
+            updated = marginal * self._expected(target / np.maximum(self.mix(marginal), 1e-15))
+            updated = updated / updated.sum()
+            moved = np.abs(updated - marginal).max()
+            marginal = updated
+            if moved < 1e-5:
+                break
+        return marginal, self.mix(marginal)

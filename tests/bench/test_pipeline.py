@@ -1,0 +1,390 @@
+"""Training, logits, runs, records and the command, end to end on small data."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from leadline.bench import experiments, rows
+from leadline.bench.claims import check_claims
+from leadline.bench.datasets import SUITES
+from leadline.bench.experiments import EXPERIMENTS, TRAINING_SIZES, TrainingSize, time_training
+from leadline.bench.inputs import ImageArray, Options, Split
+from leadline.bench.metrics import score
+from leadline.bench.models import build
+from leadline.bench.optional import need
+from leadline.bench.pipeline import extract_logits, train_suite
+from leadline.bench.records import find_reported, load_measured, load_reported, record, reported_mae
+from leadline.bench.result_tables import result_document
+from leadline.bench.rows import Row, Variant, load_rows, run_variants
+from leadline.bench.training import MNIST, RECIPES, Recipe, load_best, predict, status, train
+from leadline.cli.bench import app
+from leadline.data.files import read_outputs, write_outputs
+from leadline.data.outputs import Outputs
+from leadline.errors import InputError
+from official_files import write_mnist
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Keep torch from starting threads that wait for each other longer than these small models take."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def small_split(seed: int, n: int = 60) -> Split:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    pixels = rng.integers(0, 80, (n, 28, 28, 3), dtype=np.uint8)
+    for row, label in enumerate(labels):
+        pixels[row, 8 * label : 8 * label + 4] = 250
+    return Split(ImageArray(pixels), labels)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam", "adamw"])
+def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path, optimiser: Any) -> None:
+    recipe = Recipe(optimiser, 1e-2, 16, 4, None, 1e-3, 0.9, drop_every=2, augment=True)
+    data, validation = small_split(0), small_split(1, 30)
+    straight = train(build("mnist-cnn", 3, seed=5), data, validation, recipe, tmp_path / "a", seed=5)
+
+    def stop(epoch: int, most: int, what: str) -> None:
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(build("mnist-cnn", 3, seed=5), data, validation, recipe, tmp_path / "b", seed=5, progress=stop)
+    assert status(tmp_path / "b").epoch == 2
+    resumed = train(build("mnist-cnn", 3, seed=5), data, validation, recipe, tmp_path / "b", seed=5)
+    assert resumed == straight
+    assert status(tmp_path / "b").finished
+    first, second = (load_best(build("mnist-cnn", 3), tmp_path / name).state_dict() for name in "ab")
+    for name, tensor in first.items():
+        torch.testing.assert_close(tensor, second[name], rtol=0, atol=0)
+    longer = train(
+        build("mnist-cnn", 3, seed=5), data, validation, replace(recipe, max_epochs=5), tmp_path / "b", seed=5
+    )
+    assert longer.epoch == 5
+    with pytest.raises(InputError, match="trained with other settings"):
+        train(build("mnist-cnn", 3), data, validation, recipe, tmp_path / "b", seed=6)
+
+
+def test_training_stops_early_and_keeps_the_best_epoch(tmp_path: Path) -> None:
+    recipe = replace(MNIST, batch_size=16, patience=2)
+    state = train(build("mnist-cnn", 3), small_split(0), small_split(1, 30), recipe, tmp_path)
+    assert state.finished
+    assert state.epoch == state.best_epoch + 2 < recipe.max_epochs
+    model = load_best(build("mnist-cnn", 3), tmp_path)
+    validation = small_split(1, 30)
+    accuracy = (predict(model, validation.inputs).argmax(1) == validation.labels).mean()
+    np.testing.assert_allclose(accuracy, state.best_accuracy)
+
+
+def test_recipes_are_the_papers() -> None:
+    assert asdict(RECIPES["cifar"]).items() >= {
+        "learning_rate": 0.1, "weight_decay": 5e-4, "batch_size": 200, "patience": 10, "drop_every": 100,
+    }.items()  # fmt: skip
+    assert asdict(RECIPES["amazon-wilds"]).items() >= {
+        "optimiser": "adamw", "learning_rate": 1e-5, "weight_decay": 1e-2, "batch_size": 8, "max_epochs": 3,
+    }.items()  # fmt: skip
+    assert (RECIPES["waterbirds"].batch_size, RECIPES["waterbirds"].patience) == (200, 5)
+    assert (RECIPES["office31"].batch_size, RECIPES["office31"].max_epochs) == (64, 300)
+    assert (RECIPES["mnist"].learning_rate, RECIPES["mnist"].patience) == (1e-3, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "parameters"),
+    [("resnet20", 32, 269_722), ("resnet32", 32, 464_154), ("resnet56", 32, 853_018),
+     ("resnet18", 32, 11_173_962), ("resnet18-large", 64, 11_181_642)],
+)  # fmt: skip
+def test_models_have_the_published_number_of_parameters(name: str, size: int, parameters: int) -> None:
+    model = build(name, 10, seed=1).eval()
+    assert sum(tensor.numel() for tensor in model.parameters()) == parameters
+    with torch.no_grad():
+        assert model(torch.zeros(2, 3, size, size)).shape == (2, 10)
+    again = build(name, 10, seed=1)
+    torch.testing.assert_close(next(model.parameters()), next(again.parameters()), rtol=0, atol=0)
+
+
+def test_mnist_goes_from_official_files_to_the_table(tmp_path: Path, rng: np.random.Generator) -> None:
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    write_mnist(data, rng, n=1500)
+
+    def call(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, [*arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    folders = ["--data", str(data), "--out", str(out)]
+    listed = json.loads(call("list", "--data", str(data), "--format", "json"))
+    assert {entry["name"]: entry["present"] for entry in listed} == {name: name == "mnist" for name in SUITES}
+    assert "mnist is ready" in call("prepare", "mnist", "--data", str(data))
+    trained = json.loads(call("train", "mnist", *folders, "--seeds", "0,1", "--max-epochs", "2", "--format", "json"))
+    assert [entry["epoch"] for entry in trained] == [2, 2]
+    call("logits", "mnist", *folders, "--seeds", "0,1")
+    source = read_outputs(out / "logits/mnist/mnist-cnn-seed0/source.npz")
+    assert source.n_classes == 10
+    found = json.loads(
+        call("run", "mnist", *folders, "--seeds", "0,1", "--methods", "ac,doc,atc-ne", "--format", "json")
+    )
+    assert [entry["variant"] for entry in found] == ["ac", "doc", "atc-ne"]
+    table = pq.read_table(out / "rows/main/mnist.parquet").to_pylist()
+    assert len(table) == 3 * 2
+    assert {"method", "suite", "model", "target", "seed", "estimate", "truth", "version"} <= set(table[0])
+    measured = load_measured(out)["experiments"]["main"]["mnist"]
+    assert measured["paper_rows"]["MNIST/MNIST-M"]["ac"]["rows"] == 2
+    assert {"version", "machine"} <= set(measured)
+    text = call("table", "--out", str(out), "--format", "md")
+    assert "13.3" in text  # the paper's AC on MNIST-M
+    assert "reported" in text
+    assert "no data" in text
+    assert "mnist" in call("figures", "--out", str(out))
+    assert (out / "figures/scatter-mnist.svg").stat().st_size > 1000
+
+
+def test_a_finished_part_is_not_computed_again(
+    tmp_path: Path, make_outputs: Callable[..., Outputs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "logits/mnist/model"
+    folder.mkdir(parents=True)
+    for seed, name in enumerate(("source", "target_a", "target_b")):
+        write_outputs(make_outputs(200, 10, seed), folder / f"{name}.npz")
+    suite, out = SUITES["logits-mnist"], tmp_path / "out"
+    variants = [Variant("ac", "ac"), Variant("doc", "doc")]
+    calls = []
+
+    def broken_on_doc(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments[1].name)
+        if arguments[1].name == "doc" and len(calls) == 2:
+            raise KeyboardInterrupt
+        return fit(*arguments, **options)
+
+    fit = rows._fit
+    monkeypatch.setattr(rows, "_fit", broken_on_doc)
+    with pytest.raises(KeyboardInterrupt):
+        run_variants(suite, variants, tmp_path, out)
+    found = run_variants(suite, variants, tmp_path, out)
+    assert calls == ["ac", "doc", "doc"]
+    assert [(row.variant, row.target) for row in found] == [("ac", "a"), ("ac", "b"), ("doc", "a"), ("doc", "b")]
+    run_variants(suite, variants, tmp_path, out, targets=["b"])
+    assert calls == ["ac", "doc", "doc", "ac", "doc"]  # another question
+    with pytest.raises(InputError, match="targets must be among a, b; got c"):
+        run_variants(suite, variants, tmp_path, out, targets=["c"])
+    write_outputs(make_outputs(200, 10, 9), folder / "target_c.npz")  # logits were not complete
+    later = (out / "parts/main/logits-mnist/model__ac.json").stat().st_mtime + 1
+    os.utime(folder / "target_c.npz", (later, later))
+    assert {row.target for row in run_variants(suite, variants, tmp_path, out)} == {"a", "b", "c"}
+    with pytest.raises(InputError, match="models must be among"):
+        run_variants(suite, variants, tmp_path, out, models=["other"])
+
+
+def test_alpha_sweep_equals_separate_fits(tmp_path: Path, make_outputs: Callable[..., Outputs]) -> None:
+    folder = tmp_path / "logits/mnist/model"
+    folder.mkdir(parents=True)
+    for seed, name in enumerate(("source", "target_a")):
+        write_outputs(make_outputs(150, 10, seed), folder / f"{name}.npz")
+    suite = SUITES["logits-mnist"]
+    quick = {"n_anchors": 20, "max_epochs": 3}
+    variants = [Variant(f"{alpha}", "alsa-g", {"alpha": alpha} | quick) for alpha in (0.5, 0.9, 0.99)]
+    shared = run_variants(suite, variants, tmp_path, tmp_path / "shared", seeds=(0,))
+    for variant, row in zip(variants, shared, strict=True):
+        alone = run_variants(suite, [variant], tmp_path, tmp_path / variant.name, seeds=(0,))
+        assert alone[0].estimate == row.estimate
+
+
+def make_row(method: str, estimate: float, truth: float, **more: Any) -> Row:
+    values: dict[str, Any] = {
+        "suite": "logits-cifar10c", "model": "resnet20", "model_seed": None, "target": "fog_1", "experiment": "main",
+        "variant": method, "method": method, "seed": None, "estimate": estimate, "truth": truth, "n_samples": 100,
+        "fit_seconds": 1.0, "seconds": 0.1, "version": "0",
+    }  # fmt: skip
+    return Row(**values | more)
+
+
+def test_scores_follow_their_formulas() -> None:
+    estimates, truths = np.array([0.9, 0.6, 0.5, 0.4]), np.array([0.8, 0.7, 0.5, 0.3])
+    got = score([make_row("ac", e, t, seed=i % 2) for i, (e, t) in enumerate(zip(estimates, truths, strict=True))])
+    errors = np.abs(estimates - truths)
+    np.testing.assert_allclose(got.mae, errors.mean())
+    np.testing.assert_allclose(got.std, errors.std())
+    np.testing.assert_allclose(got.seed_std or 0, np.std([errors[::2].mean(), errors[1::2].mean()], ddof=1))
+    residual = ((estimates - truths) ** 2).sum() / ((truths - truths.mean()) ** 2).sum()
+    np.testing.assert_allclose(got.r2 or 0, 1 - residual)
+    np.testing.assert_allclose(got.rho or 0, np.corrcoef(estimates, truths)[0, 1])
+    single = score([make_row("ac", 0.5, 0.4)])
+    assert (single.r2, single.rho, single.seed_std) == (None, None, None)
+
+
+def measured_with(tmp_path: Path, errors: dict[str, float]) -> dict[str, Any]:
+    found = [
+        make_row(method, truth + error, truth, target=f"fog_{i}")
+        for method, error in errors.items()
+        for i, truth in enumerate((0.5, 0.7, 0.8), start=1)
+    ]
+    record(tmp_path, "main", found)
+    return load_measured(tmp_path)
+
+
+def test_claims_are_computed(tmp_path: Path) -> None:
+    baselines = {"ac": 0.11, "doc": 0.12, "im": 0.13, "atc-ne": 0.02}
+    measured = measured_with(tmp_path, baselines | {"cot": 0.03, "alsa-g": 0.05, "alsa-e": 0.06})
+    verdicts = {claim.claim: claim for claim in check_claims(measured)}
+    corruption = verdicts["COT or ATC is ahead of ALSA under corruption"]
+    assert (corruption.verdict, corruption.own_data) == ("holds", False)
+    assert "atc-ne 2.0" in corruption.evidence
+    assert verdicts["ALSA stays below 10 points everywhere"].verdict == "holds"
+    assert verdicts["every baseline exceeds 10 points somewhere"].verdict == "holds in part"
+    assert verdicts["ALSA is best under subpopulation shift"].verdict == "no data"
+    reverse = measured_with(tmp_path, baselines | {"atc-ne": 0.2, "cot": 0.15, "alsa-g": 0.12, "alsa-e": 0.06})
+    verdicts = {claim.claim: claim for claim in check_claims(reverse)}
+    assert verdicts["COT or ATC is ahead of ALSA under corruption"].verdict == "does not hold"
+    assert verdicts["ALSA stays below 10 points everywhere"].verdict == "holds in part"
+    assert "alsa-g: no (logits-cifar10c 12.0)" in verdicts["ALSA stays below 10 points everywhere"].evidence
+    assert verdicts["every baseline exceeds 10 points somewhere"].verdict == "holds"
+
+
+def experiment_rows(experiment: str, errors: dict[str, float]) -> list[Row]:
+    return [
+        make_row("alsa-g", 0.5 + error, 0.5, experiment=experiment, variant=variant)
+        for variant, error in errors.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "good", "bad", "claim"),
+    [
+        ("ablation", {"Lrn": 0.01, "Fix a": 0.02}, {"Lrn": 0.03, "Fix a": 0.02}, "learning anchors"),
+        ("init", {"sample": 0.010, "random": 0.012}, {"sample": 0.01, "random": 0.05}, "the initialisation"),
+        ("alpha", {"alsa-g 0.5": 0.05, "alsa-g 0.9": 0.01, "alsa-g 0.99": 0.04},
+         {"alsa-g 0.5": 0.01, "alsa-g 0.9": 0.02, "alsa-g 0.99": 0.04}, "small and large alpha"),
+        ("anchors", {"10": 0.05, "100": 0.021, "1000": 0.02}, {"10": 0.01, "100": 0.02, "1000": 0.03}, "more anchors"),
+    ],
+)  # fmt: skip
+def test_claims_of_experiments(
+    tmp_path: Path, experiment: str, good: dict[str, float], bad: dict[str, float], claim: str
+) -> None:
+    for errors, verdict in ((good, "holds"), (bad, "does not hold")):
+        record(tmp_path, experiment, experiment_rows(experiment, errors))
+        found = [entry for entry in check_claims(load_measured(tmp_path)) if entry.claim.startswith(claim)]
+        assert [entry.verdict for entry in found] == [verdict]
+
+
+def test_reported_numbers_are_the_papers_and_never_ours(tmp_path: Path) -> None:
+    reported = load_reported(find_reported())
+    paper = reported_mae(reported)
+    np.testing.assert_allclose(paper["CIFAR10/CIFAR-10.2"]["alsa-e"], 0.0061)
+    np.testing.assert_allclose(paper["Office-31/domain"]["atc-ne"], 0.4155)
+    assert reported["tables"]["tab:gnn_performance_metrics"]["rows"]["GIN"]["ATC"] == {"r2": -189.22, "rho": 0.82}
+    plain = reported["tables"]["tab:mae_cv_language"]["rows"]
+    full = reported["tables"]["tab:vision_language_mae_std"]["rows"]
+    assert [list(row.values()) for row in plain.values()] == [
+        [cell["mae"] for cell in row.values()] for row in full.values()
+    ]
+    times = reported["tables"]["tab:anchor_training_time"]["rows"]
+    assert {size.dataset: (size.n_anchors, size.reported_seconds) for size in TRAINING_SIZES} == {
+        name: (row["anchors"], row["seconds"]) for name, row in times.items()
+    }
+    for suite in SUITES.values():
+        assert set(suite.paper) <= set(paper)
+    measured = measured_with(tmp_path, {"ac": 0.1, "alsa-g": 0.05})
+    document = result_document(measured, reported)
+    assert document.data["measured"] is measured
+    assert document.data["reported"] is reported
+    row = next(r for r in document.records if r["targets"] == "CIFAR10/CIFAR-10C" and r["method"] == "ac")
+    np.testing.assert_allclose((row["measured_mae"], row["reported_mae"]), (0.1, 0.0657))
+    waiting = result_document(measured, reported, ["mnist"])  # not measured: the paper's numbers alone
+    assert [table.title for table in waiting.tables] == ["The paper's row MNIST/MNIST-M"]
+    assert waiting.tables[0].header == ("method", "reported")
+    assert waiting.notes[0] == "mnist was not measured; `leadline bench reproduce mnist` does it."
+    with pytest.raises(InputError, match="no results of logits-banking77 yet"):
+        result_document(measured, reported, ["logits-banking77"])
+
+
+def test_records_keep_what_was_measured_before(tmp_path: Path) -> None:
+    measured_with(tmp_path, {"ac": 0.1})
+    record(tmp_path, "main", [make_row("ac", 0.5, 0.4, suite="logits-mnist", target="usps")])
+    assert set(load_measured(tmp_path)["experiments"]["main"]) == {"logits-cifar10c", "logits-mnist"}
+    time = time_training(TrainingSize("Office-31", 50, 5, 10, 5.0), max_epochs=2)
+    assert time.synthetic
+    record(tmp_path, times=[time])
+    record(tmp_path, times=[replace(time, seconds=9.0)])
+    assert [entry["seconds"] for entry in load_measured(tmp_path)["training_time"]] == [9.0]
+
+
+def test_every_experiment_names_options_that_exist() -> None:
+    from leadline.estimators import make
+
+    for variants in EXPERIMENTS.values():
+        assert len({variant.name for variant in variants}) == len(variants)
+        for variant in variants:
+            make(variant.method, **variant.options)
+    with pytest.raises(InputError, match="experiment must be one of main"):
+        experiments.run_experiment(SUITES["mnist"], "nothing", Path(), Path())
+
+
+def test_public_resnets_give_the_stored_logits(tmp_path: Path, data_root: Path) -> None:
+    folder = extract_logits(
+        SUITES["cifar10-resnets"], data_root, tmp_path, options=Options(limit=8), models=["resnet20"]
+    )[0]
+    got = read_outputs(folder / "target_contrast_3.npz")
+    stored = read_outputs(data_root / "logits/cifar10c/resnet20/target_contrast_3.npz")
+    np.testing.assert_allclose(got.logits, stored.logits[:8], atol=0.25)  # half precision, and one grey level
+    assert len(list(folder.glob("target_*.npz"))) == 96
+    before = (folder / "source.npz").stat().st_mtime_ns
+    extract_logits(SUITES["cifar10-resnets"], data_root, tmp_path, options=Options(limit=8), models=["resnet20"])
+    assert (folder / "source.npz").stat().st_mtime_ns == before
+
+
+def test_reviews_are_classified_and_run(tmp_path: Path, data_root: Path) -> None:
+    suite = SUITES["amazon-reviews-time"]
+    models = ["minilm-lr"]
+    for folder in extract_logits(suite, data_root, tmp_path, seeds=(0,), models=models):
+        source = read_outputs(folder / "source.npz")
+        assert source.accuracy is not None
+        assert source.accuracy > 0.45  # four classes
+    found = run_variants(suite, [Variant("ac", "ac")], data_root, tmp_path)
+    assert len(found) == 5
+    assert {row.model_seed for row in found} == {0}
+
+
+def test_errors_name_the_next_step(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="leadline bench prepare mnist"):
+        train_suite(SUITES["mnist"], tmp_path, tmp_path)
+    (tmp_path / "office31").mkdir()
+    with pytest.raises(InputError, match="model must be one of resnet18-large, resnet18-pretrained; got 'vgg'"):
+        train_suite(SUITES["office31"], tmp_path, tmp_path, models=["vgg"])
+    with pytest.raises(InputError, match="nothing to train"):
+        train_suite(SUITES["imagenet"], tmp_path, tmp_path)
+    with pytest.raises(InputError, match="already consists of logits"):
+        extract_logits(SUITES["logits-mnist"], tmp_path, tmp_path)
+    with pytest.raises(InputError, match="leadline bench logits mnist"):
+        rows.sources(SUITES["mnist"], tmp_path, tmp_path)
+    with pytest.raises(InputError, match="no trained model"):
+        load_best(build("mnist-cnn", 10), tmp_path)
+    with pytest.raises(InputError, match="is needed for the models: pip install not_a_package"):
+        need("not_a_package", "the models")
+    assert load_rows(tmp_path) == []
+
+
+def test_listing_needs_neither_torch_nor_matplotlib() -> None:
+    heavy = ("torch", "torchvision", "transformers", "wilds", "matplotlib", "pandas")
+    code = (
+        "import sys; from leadline.bench.result_tables import list_document; from pathlib import Path; "
+        f"list_document(Path('x')); import leadline.cli.bench; print([m for m in {heavy} if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

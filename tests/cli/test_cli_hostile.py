@@ -1,0 +1,154 @@
+"""The command against hostile files and names, and as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import Result, Run
+from leadline.results.render import RENDERERS
+
+
+# ---------------------------------------------------------------------------------------------- hostile input
+def test_hostile_files(folder: Path, run: Run) -> None:
+    good = Path("plain.npz").read_bytes()
+    evil = np.array([{"os": "system"}], dtype=object)
+    np.savez("pickle.npz", logits=evil)
+    np.savez("nan.npz", logits=np.full((3, 5), np.nan))
+    np.savez("narrow.npz", logits=np.eye(4))
+    np.savez("nameless.npz", numbers=np.eye(5))
+    Path("empty.npz").write_bytes(b"")
+    Path("cut.npz").write_bytes(good[: len(good) // 2])
+    Path("text.npz").write_text("these are not the arrays\nyou are looking for\n")
+    Path("text.parquet").write_bytes(b"PAR1\x00\x00\n\r\x1b[31mPAR1")
+    Path("broken.csv").write_text('logit_0,logit_1\n1,"2\n')
+    Path("outputs.exe").write_bytes(b"MZ")
+    archives = ("pickle.npz", "nan.npz", "narrow.npz", "nameless.npz", "empty.npz", "cut.npz", "text.npz")
+    for name in (*archives, "text.parquet", "broken.csv", "outputs.exe"):
+        error = run("estimate", "ac.leadline", "plain.npz", name).error
+        assert Path(name).stem in error, error
+        assert "\x1b" not in error
+        assert run("compare", "source.npz", name, "--methods", "ac").error
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\xff" * 64, b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
+def test_hostile_models(content: bytes, folder: Path, run: Run) -> None:
+    Path("bad.leadline").write_bytes(content)
+    assert "bad.leadline" in run("estimate", "bad.leadline", "plain.npz").error
+
+
+def test_outputs_are_not_a_model(folder: Path, run: Run) -> None:
+    assert "plain.npz" in run("estimate", "plain.npz", "labelled.npz").error
+
+
+def test_control_characters_in_names_never_reach_the_terminal(folder: Path, run: Run) -> None:
+    name = "a\x1b[31m|b\n.npz"
+    Path("plain.npz").rename(name)
+    for format in RENDERERS:
+        result = run("estimate", "ac.leadline", name, "--format", format)
+        assert result.code == 0
+        assert "\x1b" not in result.out or format == "csv"
+    assert run("estimate", "ac.leadline", name, "--format", "json").data[0]["target"] == name.removesuffix(".npz")
+    assert "\x1b" not in run("estimate", "ac.leadline", name, "--by", "day").error
+
+
+def test_a_name_that_is_not_unicode(folder: Path, run: Run) -> None:
+    name = os.fsdecode(b"caf\xe9.npz")
+    Path("plain.npz").rename(name)
+    for format in RENDERERS:
+        assert run("estimate", "ac.leadline", name, "--format", format).code == 0
+
+
+def test_memory_and_system_errors_are_one_line(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(error: BaseException) -> Callable[..., None]:
+        def read(*_: object, **__: object) -> None:
+            raise error
+
+        return read
+
+    words = ("estimate", "ac.leadline", "plain.npz")
+    monkeypatch.setattr("leadline.data.files.read_outputs", fail(MemoryError()))
+    assert run(*words).error == "not enough memory for this input."
+    monkeypatch.setattr("leadline.data.files.read_outputs", fail(PermissionError(13, "Permission denied", "plain.npz")))
+    assert run(*words).error == "Permission denied: plain.npz"
+    monkeypatch.setattr("leadline.data.files.read_outputs", fail(KeyboardInterrupt()))
+    assert run(*words) == Result(130, "", "")
+    monkeypatch.setattr("leadline.data.files.read_outputs", fail(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):  # a defect must not look like wrong input
+        run(*words)
+
+
+# --------------------------------------------------------------------------------------------- real processes
+def start(*words: str, **more: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "leadline", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def test_process_streams_and_exit_codes(folder: Path) -> None:
+    good = start("estimate", "ac.leadline", "plain.npz", "--min-accuracy", "1.0", "--format", "json")
+    out, err = good.communicate(timeout=60)
+    assert good.returncode == 1
+    assert json.loads(out)[0]["target"] == "plain"
+    assert err.startswith(b"leadline: 1 of 1 estimates below")
+    bad = start("estimate", "ac.leadline", "no.npz")
+    out, err = bad.communicate(timeout=60)
+    assert (bad.returncode, out, err) == (2, b"", b"leadline: error: file no.npz does not exist.\n")
+
+
+def test_closed_pipe_is_quiet_and_keeps_the_exit_code(folder: Path) -> None:
+    for minimum, code in (("0", 0), ("1", 1)):
+        process = start("estimate", "ac.leadline", "plain.npz", "--min-accuracy", minimum, "--quiet")
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(timeout=60) == code
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        process.stderr.close()
+
+
+def test_output_that_cannot_hold_bars(folder: Path) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    process = start("estimate", "ac.leadline", "plain.npz", env=environment)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert b"####" in out
+    assert out.isascii()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("quiet", [False, True])
+def test_progress_only_for_somebody_watching(quiet: bool, folder: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    words = [
+        "compare",
+        "source.npz",
+        "plain.npz",
+        "--methods",
+        "ac",
+        "--format",
+        "json",
+        *["--quiet"] * quiet,
+    ]
+    command = [sys.executable, "-m", "leadline", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, timeout=60)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # Linux says "input/output error" at the end of a pseudo-terminal
+        pass
+    os.close(ours)
+    assert len(json.loads(done.stdout)["rows"]) == 1
+    assert (b"compare" in shown) == (not quiet)
+    assert quiet == (shown == b"")

@@ -1,0 +1,198 @@
+"""``auto``: which explanation it believes, what it answers, and the words for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import leadline as ll
+from leadline.shift.explanations import explain
+from leadline.shift.priors import restoring_bias, softmax, top_two
+
+Array = NDArray[np.float64]
+
+
+def classifier(
+    n: int, c: int, seed: int, *, shares: Array | None = None, signal: float = 2.0
+) -> tuple[Array, NDArray[np.int64]]:
+    """Return the log-posteriors of Gaussian classes, perfectly calibrated for equal shares, and the labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(c, n, p=shares)
+    features = rng.normal(size=(n, c)) + signal * np.eye(c)[labels]
+    return signal * features, labels
+
+
+def accuracy(logits: Array, labels: NDArray[np.int64]) -> float:
+    return float(np.mean(logits.argmax(axis=1) == labels))
+
+
+def test_restoring_bias_restores() -> None:
+    logits, _ = classifier(3000, 5, 0)
+    wanted = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
+    bias = restoring_bias(logits, wanted)
+    np.testing.assert_allclose(softmax(logits + bias).mean(axis=0), wanted, atol=1e-5)
+
+
+def test_restoring_bias_with_many_classes_agrees_with_few() -> None:
+    """The fixed point for many classes solves what Newton's method solves for few."""
+    logits, _ = classifier(2000, 160, 0, signal=3.0)
+    wanted = np.random.default_rng(1).dirichlet(np.full(160, 20.0))
+    bias = restoring_bias(logits, wanted, iterations=400)
+    np.testing.assert_allclose(softmax(logits + bias).mean(axis=0), wanted, atol=1e-4)
+
+
+def test_top_two_log_odds_are_exact_and_do_not_saturate() -> None:
+    top, second, odds = top_two(np.array([[3.0, 1.0, 0.0], [0.0, 900.0, 100.0]]))
+    assert top.tolist() == [0, 1]
+    assert second.tolist() == [1, 2]
+    np.testing.assert_allclose(odds, [3.0 - np.log(np.exp(1.0) + 1.0), 800.0])
+
+
+@pytest.mark.parametrize("c", [2, 3, 10])
+def test_without_shift_it_finds_none_and_is_right(c: int) -> None:
+    logits, labels = classifier(6000, c, 0)
+    estimate = ll.Auto().fit(logits[:3000], labels[:3000]).estimate(logits[3000:])
+    assert estimate.diagnostics["trust"]["hypothesis"] == "no detectable shift"
+    assert abs(estimate.accuracy - accuracy(logits[3000:], labels[3000:])) < 0.03
+
+
+def test_label_shift_is_recognised_and_its_frequencies_are_found() -> None:
+    shares = np.array([0.55, 0.25, 0.1, 0.06, 0.04])
+    source, labels = classifier(4000, 5, 0)
+    target, truth = classifier(4000, 5, 1, shares=shares)
+    model = ll.Auto().fit(source, labels)
+    estimate = model.estimate(target)
+    trust = estimate.diagnostics["trust"]
+    assert trust["hypothesis"] == "label shift"
+    np.testing.assert_allclose(trust["label_marginal"], shares, atol=0.05)
+    assert abs(estimate.accuracy - accuracy(target, truth)) < 0.03
+    assert estimate.interval[0] < accuracy(target, truth) < estimate.interval[1]
+    assert abs(ll.make("cot").fit(source, labels).estimate(target).accuracy - accuracy(target, truth)) > 0.1
+
+
+def test_collapse_is_recognised() -> None:
+    """A classifier that drifts towards one class while the labels stay as they were."""
+    source, labels = classifier(4000, 5, 0)
+    target, truth = classifier(4000, 5, 1)
+    drifted = 0.5 * target + np.array([2.5, 0.0, 0.0, 0.0, 0.0])
+    estimate = ll.Auto().fit(source, labels).estimate(drifted)
+    assert estimate.diagnostics["trust"]["hypothesis"] == "collapse"
+    assert abs(estimate.accuracy - accuracy(drifted, truth)) < 0.06
+
+
+def test_noise_alone_is_no_distance() -> None:
+    """Two samples of one distribution are at distance zero, as the expected noise is taken away."""
+    logits, labels = classifier(4000, 20, 0)
+    scores = np.log(softmax(logits))
+    distances = [
+        explain(scores[:1000], labels[:1000], scores[1000:2000], scores[start : start + 500]).unchanged_distance
+        for start in (2000, 2500, 3000, 3500)
+    ]
+    assert np.mean(distances) < 0.05
+
+
+def test_per_sample_values_average_to_the_estimate() -> None:
+    logits, labels = classifier(3000, 4, 0)
+    estimate = ll.Auto().fit(logits[:2000], labels[:2000]).estimate(logits[2000:])
+    assert estimate.correctness is not None
+    assert 0.0 <= estimate.correctness.min() <= estimate.correctness.max() <= 1.0
+    np.testing.assert_allclose(estimate.correctness.mean(), estimate.accuracy, atol=1e-12)
+
+
+def test_every_method_has_an_interval_that_reaches_as_far_as_autos() -> None:
+    source, labels = classifier(2000, 4, 0)
+    target, _ = classifier(2000, 4, 1, shares=np.array([0.7, 0.1, 0.1, 0.1]))
+    likely = ll.Auto().fit(source, labels).estimate(target).interval
+    for method in ("ac", "cot", "alsa-g"):
+        estimate = ll.make(method).fit(source, labels).estimate(target)
+        np.testing.assert_allclose(
+            estimate.interval, (min(likely[0], estimate.accuracy), max(likely[1], estimate.accuracy)), atol=1e-3
+        )
+
+
+def test_a_higher_level_gives_a_wider_interval() -> None:
+    logits, labels = classifier(2000, 4, 0)
+    model = ll.Auto().fit(logits[:1000], labels[:1000])
+    narrow, wide = (model.estimate(logits[1000:], confidence_level=level).interval for level in (0.5, 0.99))
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_fewer_rows_give_a_wider_interval() -> None:
+    logits, labels = classifier(8000, 4, 0)
+    model = ll.Auto().fit(logits[:4000], labels[:4000])
+    wide, narrow = (model.estimate(logits[4000 : 4000 + n]).interval for n in (60, 4000))
+    assert wide[1] - wide[0] > narrow[1] - narrow[0]
+
+
+def test_explanation_says_what_was_found() -> None:
+    source, labels = classifier(3000, 5, 0)
+    target, _ = classifier(120, 5, 1, shares=np.array([0.9, 0.025, 0.025, 0.025, 0.025]))
+    estimate = ll.Auto().fit(source, labels).estimate(target)
+    told = estimate.explain()
+    assert told.startswith(f"Estimated accuracy {estimate.accuracy:.1%} (90% interval ")
+    assert "label shift" in told
+    assert "Only 120 samples" in told
+    assert "other classes than in the source" in told
+    assert "The interval covers sampling error, and the error of the model under shift" in told
+    json.dumps(estimate.to_dict(), allow_nan=False)
+
+
+def test_performance_estimates_the_confusion_matrix() -> None:
+    source, labels = classifier(5000, 4, 0)
+    target, truth = classifier(5000, 4, 1, shares=np.array([0.55, 0.25, 0.15, 0.05]))
+    found = ll.Auto().fit(source, labels).performance(target)
+    true = np.zeros((4, 4))
+    np.add.at(true, (truth, target.argmax(axis=1)), 1.0)
+    np.testing.assert_allclose(found.confusion.sum(), 5000)
+    np.testing.assert_allclose(found.recall, ll.Performance(true).recall, atol=0.08)
+    np.testing.assert_allclose(found.precision, ll.Performance(true).precision, atol=0.08)
+    np.testing.assert_allclose(found.f1, ll.Performance(true).f1, atol=0.08)
+
+
+def test_performance_of_a_class_that_is_never_predicted_is_unknown() -> None:
+    performance = ll.Performance(np.array([[5.0, 0.0], [3.0, 0.0]]))
+    assert performance.to_dict()["precision"] == [5 / 8, None]
+    assert performance.to_dict()["recall"] == [1.0, 0.0]
+
+
+def test_lower_bound_holds_and_comes_on_request_only() -> None:
+    source, labels = classifier(3000, 3, 0)
+    target, truth = classifier(3000, 3, 1, shares=np.array([0.6, 0.3, 0.1]))
+    model = ll.Auto().fit(source, labels)
+    assert model.estimate(target).lower_bound is None
+    bound = model.estimate(target, lower_bound=True).lower_bound
+    assert bound is not None
+    assert 0.3 < bound < accuracy(target, truth)
+
+
+def test_lower_bound_falls_where_the_target_is_unlike_the_source() -> None:
+    source, labels = classifier(3000, 3, 0)
+    near = ll.lower_bound((source, labels), classifier(3000, 3, 1)[0])
+    far = ll.lower_bound((source, labels), classifier(3000, 3, 1)[0][:, [1, 2, 0]] * [3.0, -1.0, 0.2])
+    assert far.discrepancy > near.discrepancy + 0.1
+    assert far.accuracy < near.accuracy
+    assert near.accuracy == pytest.approx(near.source_accuracy - near.discrepancy - near.sampling)
+
+
+def test_lower_bound_needs_rows_to_train_and_to_judge_on() -> None:
+    with pytest.raises(ll.InputError, match="at least 2 rows"):
+        ll.lower_bound((np.array([[1.0, 0.0]]), [0]), np.array([[1.0, 0.0]]))
+
+
+def test_on_real_suites_it_beats_confidence_and_transport_where_each_fails(data_root: Path) -> None:
+    """One corrupted and one label-shifted target of real models; bounds from docs/which-method.md."""
+    for model, target, worse, limit in (
+        ("cifar10c/resnet20", "target_fog_5", "ac", 0.03),
+        ("mnist/cnn_imb_s0", "target_zoom_blur_5", "cot", 0.04),
+    ):
+        source = ll.read_outputs(data_root / "logits" / model / "source.npz")
+        outputs = ll.read_outputs(data_root / "logits" / model / f"{target}.npz")
+        assert outputs.accuracy is not None
+        found = ll.Auto().fit(source.logits, source.labels).estimate(outputs.logits)
+        other = ll.make(worse).fit(source.logits, source.labels).estimate(outputs.logits)
+        assert abs(found.accuracy - outputs.accuracy) < limit < abs(other.accuracy - outputs.accuracy)
+        assert found.interval[0] < outputs.accuracy < found.interval[1]

@@ -1,0 +1,376 @@
+"""Both backends against a float64 reference, autograd and finite differences.
+
+The scale of a tolerance is the largest influence that could add up, sum_j |p_j|: float32 cannot promise more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from leadline.errors import InputError
+from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
+from leadline.estimators.alsa.kernels.base import unit_rows
+from reference import PlainALSA
+
+Array = NDArray[Any]
+
+POWERS = pytest.mark.parametrize("power", [2, 1], ids=["gaussian", "exponential"])
+
+
+@pytest.fixture(params=BACKENDS)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    return get_kernel(request.param)
+
+
+def make_field(k: int, c: int, power: int = 2, seed: int = 0, width: float = 3.0) -> AnchorField[Array]:
+    rng = np.random.default_rng(seed)
+    return AnchorField(
+        anchors=rng.normal(size=(k, c)).astype(np.float32) * 4,
+        peaks=rng.normal(size=k).astype(np.float32),
+        widths=rng.normal(width, width / 5, size=k).astype(np.float32),
+        power=power,
+    )
+
+
+def make_logits(n: int, c: int, seed: int = 1) -> Array:
+    return np.random.default_rng(seed).normal(size=(n, c)).astype(np.float32) * 3
+
+
+def placed(kernel: Kernel, field: AnchorField[Array]) -> AnchorField[Any]:
+    """Move a field to the backend."""
+    return AnchorField(
+        kernel.asarray(field.anchors), kernel.asarray(field.peaks), kernel.asarray(field.widths), field.power
+    )
+
+
+def single_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
+    """Every anchor's influence on every row in float64, straight from the paper's formula, shape (n, k)."""
+    z, a = logits.astype(np.float64), field.anchors.astype(np.float64)
+    lengths = np.linalg.norm(z, axis=1)[:, None] * np.linalg.norm(a, axis=1)
+    cosines = np.divide(z @ a.T, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    distances = np.maximum(1 - cosines, 0.0)
+    influences: NDArray[np.float64] = field.peaks * np.exp(
+        -np.square(field.widths.astype(np.float64)) * distances**field.power
+    )
+    return influences
+
+
+def check_influence(kernel: Kernel, logits: Array, field: AnchorField[Array], tolerance: float = 1e-5) -> None:
+    singles = single_influences(logits, field)
+    scale = np.abs(field.peaks).sum() + 1e-30
+    total = kernel.influence(logits, placed(kernel, field))
+    assert total.shape == (len(logits),)
+    assert total.dtype == np.float64
+    np.testing.assert_allclose(total, singles.sum(axis=1), rtol=0, atol=tolerance * scale)
+    strongest = kernel.strongest(logits, placed(kernel, field))
+    largest = np.abs(field.peaks).max()
+    np.testing.assert_allclose(strongest, np.abs(singles).max(axis=1), rtol=0, atol=3 * tolerance * largest + 1e-20)
+
+
+@POWERS
+@pytest.mark.parametrize(
+    ("n", "k", "c"),
+    [
+        (1, 1, 2), (1, 300, 5), (300, 1, 5), (7, 13, 3), (513, 1001, 10),
+        (50, 5000, 4),  # more anchors than a tile
+        (3000, 129, 2), (600, 257, 77), (40, 33, 1000),
+    ],
+)  # fmt: skip
+def test_influence_agrees_with_float64(kernel: Kernel, n: int, k: int, c: int, power: int) -> None:
+    check_influence(kernel, make_logits(n, c), make_field(k, c, power))
+
+
+@POWERS
+def test_backends_agree(power: int) -> None:
+    logits, field = make_logits(2000, 10), make_field(3000, 10, power, width=8.0)
+    cpu, other = (get_kernel(name).influence(logits, placed(get_kernel(name), field)) for name in BACKENDS)
+    np.testing.assert_allclose(cpu, other, rtol=0, atol=1e-4 * np.abs(other).max())
+
+
+@POWERS
+def test_float64_and_strided_inputs(kernel: Kernel, power: int) -> None:
+    field = make_field(40, 6, power)
+    logits = make_logits(90, 6).astype(np.float64)
+    check_influence(kernel, logits, field)
+    check_influence(kernel, logits[::3], field)
+    check_influence(kernel, np.asfortranarray(logits), field)
+
+
+@POWERS
+def test_zero_rows_and_zero_anchors_are_at_distance_one(kernel: Kernel, power: int) -> None:
+    logits, field = make_logits(5, 4), make_field(6, 4, power)
+    logits[2] = 0.0
+    field.anchors[3] = 0.0
+    check_influence(kernel, logits, field)
+    alone = AnchorField(field.anchors[:1], field.peaks[:1], field.widths[:1], power)
+    expected = field.peaks[0] * np.exp(-(field.widths[0] ** 2))
+    np.testing.assert_allclose(kernel.influence(logits[2:3], placed(kernel, alone)), expected, rtol=1e-5)
+
+
+@POWERS
+def test_a_duplicated_anchor_counts_twice(kernel: Kernel, power: int) -> None:
+    logits, field = make_logits(30, 4), make_field(9, 4, power)
+    twice = AnchorField(np.tile(field.anchors, (2, 1)), np.tile(field.peaks, 2), np.tile(field.widths, 2), power)
+    once = kernel.influence(logits, placed(kernel, field))
+    np.testing.assert_allclose(kernel.influence(logits, placed(kernel, twice)), 2 * once, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        kernel.strongest(logits, placed(kernel, twice)),
+        kernel.strongest(logits, placed(kernel, field)),
+        rtol=1e-6,
+    )
+
+
+def test_peaks_of_zero_give_nothing(kernel: Kernel) -> None:
+    field = make_field(20, 3)
+    field.peaks[:] = 0.0
+    for result in (kernel.influence, kernel.strongest):
+        assert not result(make_logits(10, 3), placed(kernel, field)).any()
+
+
+@POWERS
+@pytest.mark.parametrize("width", [0.0, 1e-20, 30.0, 1e4, 1e18, 3e38])
+def test_extreme_widths(kernel: Kernel, width: float, power: int) -> None:
+    logits, field = make_logits(20, 3), make_field(15, 3, power)
+    field.widths[:] = width
+    logits[0] = 2 * field.anchors[4]
+    total = kernel.influence(logits, placed(kernel, field))
+    assert np.isfinite(total).all()
+    if width == 0.0:
+        np.testing.assert_allclose(total, field.peaks.sum(dtype=np.float64), rtol=1e-5)
+    if width >= 1e4:
+        np.testing.assert_allclose(total[1:], 0.0, atol=1e-20)
+    if width <= 30.0:
+        check_influence(kernel, logits, field, tolerance=1e-3 if width == 30.0 else 1e-5)
+
+
+def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:
+    # Zero rows are at distance 1 exactly: the influence of a width is exp(-v^2) with nothing else rounded.
+    widths = np.sqrt(np.linspace(0.0, 49.0, 4001)).astype(np.float32)
+    exact = np.exp(-np.square(widths).astype(np.float64))
+    logits = np.array([[0.0, 0.0]])
+    values = [
+        kernel.influence(
+            logits,
+            placed(kernel, AnchorField(np.ones((1, 2)), np.ones(1), width[None], 2)),
+        )[0]
+        for width in widths[::10]
+    ]
+    # one unit in the last place of the argument 49 is 4e-6 of the result
+    np.testing.assert_allclose(values, exact[::10], rtol=6e-6)
+    np.testing.assert_allclose(values[:100], exact[:1000:10], rtol=1e-6)
+
+
+@POWERS
+def test_scaling_logits_changes_nothing_and_shifting_them_does(kernel: Kernel, power: int) -> None:
+    logits, field = make_logits(50, 5), placed(kernel, make_field(60, 5, power))
+    factors = np.random.default_rng(3).uniform(0.01, 100.0, size=(50, 1)).astype(np.float32)
+    total = kernel.influence(logits, field)
+    np.testing.assert_allclose(kernel.influence(logits * factors, field), total, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(kernel.influence(logits * np.float32(1e-30), field), total, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(kernel.influence(logits * np.float32(1e30), field), total, rtol=0, atol=1e-4)
+    assert np.abs(kernel.influence(logits + 1.0, field) - total).max() > 0.1
+
+
+@POWERS
+def test_order_of_rows_anchors_and_classes(kernel: Kernel, power: int) -> None:
+    rng = np.random.default_rng(4)
+    logits, field = make_logits(200, 7), make_field(333, 7, power)
+    rows, anchors, classes = rng.permutation(200), rng.permutation(333), rng.permutation(7)
+    total = kernel.influence(logits, placed(kernel, field))
+    shuffled = AnchorField(field.anchors[anchors][:, classes], field.peaks[anchors], field.widths[anchors], field.power)
+    again = kernel.influence(logits[rows][:, classes], placed(kernel, shuffled))
+    np.testing.assert_allclose(again, total[rows], rtol=0, atol=1e-4)
+
+
+def test_inputs_stay_as_they_are(kernel: Kernel) -> None:
+    logits, field = make_logits(100, 4), make_field(50, 4)
+    copies = [array.copy() for array in (logits, field.anchors, field.peaks, field.widths)]
+    on_device = placed(kernel, field)
+    kernel.influence(logits, on_device)
+    kernel.strongest(logits, on_device)
+    batch_gradients(kernel, logits, np.ones(100), field)
+    for array, copy in zip((logits, field.anchors, field.peaks, field.widths), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    np.testing.assert_array_equal(kernel.to_numpy(on_device.anchors), field.anchors)
+
+
+def batch_gradients(
+    kernel: Kernel, logits: Array, correct: Array, field: AnchorField[Array]
+) -> tuple[float, dict[str, Array]]:
+    result: Gradients[Any] = kernel.gradients(
+        kernel.asarray(unit_rows(logits)), kernel.asarray(correct), placed(kernel, field)
+    )
+    return result.loss, {name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")}
+
+
+def autograd(logits: Array, correct: Array, field: AnchorField[Array]) -> tuple[float, dict[str, Array]]:
+    """Loss and gradients by torch autograd in float64."""
+    anchors, peaks, widths = (part.astype(np.float64) for part in (field.anchors, field.peaks, field.widths))
+    model = PlainALSA(anchors, peaks, widths, field.power)
+    loss = model.loss(torch.tensor(logits, dtype=torch.float64), torch.tensor(correct, dtype=torch.float64))
+    loss.backward()  # type: ignore[no-untyped-call]
+    return float(loss.detach()), {
+        name: parameter.grad.numpy() for name, parameter in model.named_parameters() if parameter.grad is not None
+    }
+
+
+@POWERS
+@pytest.mark.parametrize(
+    ("n", "k", "c"),
+    [
+        (1, 1, 2), (1, 40, 3), (64, 1, 10), (33, 70, 5), (256, 900, 10),
+        (20_000, 60, 3),  # more rows than a block of training
+        (3, 9000, 4), (50, 40, 300),
+    ],
+)  # fmt: skip
+def test_gradients_agree_with_autograd(kernel: Kernel, n: int, k: int, c: int, power: int) -> None:
+    logits, field = make_logits(n, c), make_field(k, c, power)
+    correct = (np.random.default_rng(5).random(n) < 0.7).astype(np.float64)
+    loss, gradients = batch_gradients(kernel, logits, correct, field)
+    expected_loss, expected = autograd(logits, correct, field)
+    assert loss == pytest.approx(expected_loss, rel=1e-4, abs=1e-6)
+    for name, values in expected.items():
+        assert gradients[name].shape == values.shape
+        np.testing.assert_allclose(
+            gradients[name], values, rtol=1e-3, atol=1e-4 * np.abs(values).max() + 1e-9, err_msg=name
+        )
+
+
+@POWERS
+def test_gradients_agree_with_finite_differences(kernel: Kernel, power: int) -> None:
+    logits, field = make_logits(40, 4), make_field(6, 4, power, width=1.0)
+    correct = (np.random.default_rng(6).random(40) < 0.5).astype(np.float64)
+
+    def loss(**changed: Array) -> float:
+        parts = {"anchors": field.anchors, "peaks": field.peaks, "widths": field.widths} | changed
+        total = single_influences(logits, AnchorField(**parts, power=power)).sum(axis=1)
+        return float(np.mean(np.logaddexp(0.0, total) - correct * total))
+
+    _, gradients = batch_gradients(kernel, logits, correct, field)
+    for name, values in gradients.items():
+        for index in np.ndindex(values.shape):
+            step = 1e-5
+            up, down = (getattr(field, name).astype(np.float64) for _ in range(2))
+            up[index] += step
+            down[index] -= step
+            slope = (loss(**{name: up}) - loss(**{name: down})) / (2 * step)
+            assert values[index] == pytest.approx(slope, rel=1e-3, abs=1e-5), (name, index)
+
+
+def test_gradients_of_saturated_batches_are_finite(kernel: Kernel) -> None:
+    field = make_field(50, 3)
+    field.peaks[:] = np.where(np.arange(50) % 2, 1e4, -1e4)
+    loss, gradients = batch_gradients(kernel, make_logits(80, 3), np.zeros(80), field)
+    assert np.isfinite(loss)
+    assert all(np.isfinite(values).all() for values in gradients.values())
+
+
+def test_gradients_of_zero_vectors_are_finite(kernel: Kernel) -> None:
+    logits, field = make_logits(10, 3), make_field(8, 3)
+    logits[0] = 0.0
+    field.anchors[0] = 0.0
+    _, gradients = batch_gradients(kernel, logits, np.ones(10), field)
+    assert all(np.isfinite(values).all() for values in gradients.values())
+
+
+def test_several_threads_at_once(kernel: Kernel) -> None:
+    fields = [make_field(700, 6, power, seed) for seed, power in enumerate((2, 1, 2, 1))]
+    logits = make_logits(500, 6)
+    correct = np.ones(500)
+    alone = [kernel.influence(logits, placed(kernel, field)) for field in fields]
+    slopes = [batch_gradients(kernel, logits, correct, field)[1]["peaks"] for field in fields]
+    wrong: list[int] = []
+
+    def work(index: int) -> None:
+        for _ in range(20):
+            total = kernel.influence(logits, placed(kernel, fields[index]))
+            slope = batch_gradients(kernel, logits, correct, fields[index])[1]["peaks"]
+            if not np.allclose(total, alone[index], rtol=1e-9) or not np.allclose(
+                slope, slopes[index], rtol=1e-3, atol=1e-7
+            ):
+                wrong.append(index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong
+
+
+def test_blas_threads_are_as_before() -> None:
+    from threadpoolctl import ThreadpoolController
+
+    blas = ThreadpoolController().select(user_api="blas")
+    before = [pool["num_threads"] for pool in blas.info()]
+    kernel = get_kernel("numba")
+    kernel.influence(make_logits(3000, 4), make_field(500, 4))
+    assert [pool["num_threads"] for pool in blas.info()] == before
+
+
+FORK = """
+import os, numpy as np
+from leadline.estimators.alsa.kernels import AnchorField, get_kernel
+rng = np.random.default_rng(0)
+field = AnchorField(*(rng.normal(size=s).astype("f4") for s in ((500, 4), 500, 500)), power=2)
+logits = rng.normal(size=(1000, 4))
+kernel = get_kernel("numba")
+first = kernel.influence(logits, field)
+child = os.fork()
+if child == 0:
+    os._exit(0 if np.allclose(kernel.influence(logits, field), first) else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_computes_too() -> None:
+    import subprocess
+
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def test_torch_is_asked_for_by_name_when_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "leadline.estimators.alsa.kernels.torch", raising=False)
+    with pytest.raises(InputError, match=r"pip install 'leadline\[torch\]'") as caught:
+        get_kernel("torch")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: get_kernel("jax"), "backend must be one of numba, torch; got 'jax'"),
+        (lambda: get_kernel("numba", "cuda"), "backend 'numba' runs on the CPU"),
+        (lambda: get_kernel("torch", "abacus"), "device must be one that this installation"),
+    ],
+)
+def test_wrong_names_are_refused(call: Callable[[], Kernel], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("size", [7, 200_000])  # one thread, and several
+def test_descent_is_adam(kernel: Kernel, size: int) -> None:
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=size), rng.normal(size=(5, size))
+    parameter = torch.nn.Parameter(torch.tensor(start))
+    optimiser = torch.optim.Adam([parameter], lr=0.02)
+    value, mean, square = (kernel.asarray(array) for array in (start, np.zeros(size), np.zeros(size)))
+    for step, gradient in enumerate(gradients, start=1):
+        parameter.grad = torch.tensor(gradient)
+        optimiser.step()
+        rates = (0.02 / (1 - 0.9**step), 1 / (1 - 0.999**step))
+        kernel.descend(value, kernel.asarray(gradient), mean, square, rates)
+    np.testing.assert_allclose(kernel.to_numpy(value), parameter.detach().numpy(), atol=2e-6)
