@@ -76,18 +76,19 @@ def kernel(folder: str, model: str) -> dict[str, float]:
     import pyarrow.dataset as ds
 
     import leadline
-    from leadline.engines.groups import Block, Passes
+    from leadline.estimators.groups import Block
+    from leadline.estimators.passes import Pass
     from leadline.threads import core_count
 
     rows = ds.dataset(folder).count_rows()
     estimator = leadline.load(model)
-    passes = Passes(estimator)
+    one = Pass(estimator, grouped=True, shared=estimator.start())
     n = BLOCK // estimator.n_classes_
     block = Block(make_rows(n, estimator.n_classes_, 0)[0], np.zeros(n, dtype=np.intp))
-    passes.partial(block)  # compiles
+    one.reduce(block)  # compiles
     started = time.perf_counter()
     with ThreadPoolExecutor(core_count()) as pool:
-        for _ in pool.map(lambda _: passes.partial(block), range(-(-rows // n))):
+        for _ in pool.map(lambda _: one.reduce(block), range(-(-rows // n))):
             pass
     return {"seconds": (time.perf_counter() - started) * rows / (n * -(-rows // n)), "rows": rows}
 
@@ -96,8 +97,10 @@ def stream(folder: str, model: str, by: tuple[str, ...] = ()) -> dict[str, float
     import leadline
     from leadline.engines.arrow import estimate_files
 
-    found = estimate_files(leadline.load(model), folder, by=by)
-    return {"seconds": found.seconds, "rows": found.n_rows, "groups": len(found.estimates) - 1}
+    loaded, started = leadline.load(model), time.perf_counter()
+    found = estimate_files(loaded, folder, by=by)
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "rows": found.overall.estimate.n_samples, "groups": len(found)}
 
 
 def stream_grouped(folder: str, model: str) -> dict[str, float]:

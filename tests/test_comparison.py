@@ -136,11 +136,11 @@ def test_each_method_is_fitted_once_and_each_target_read_once(
     source: Outputs, targets: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits, reads = [], []
-    original = AverageConfidence.fit
+    original = AverageConfidence._fit
 
-    def fit(self: AverageConfidence, logits: Any, labels: Any) -> AverageConfidence:
+    def fit(self: AverageConfidence, logits: Any, labels: Any) -> None:
         fits.append(self)
-        return original(self, logits, labels)
+        original(self, logits, labels)
 
     class Lazy(Mapping[str, Any]):
         def __getitem__(self, name: str) -> Any:
@@ -153,7 +153,7 @@ def test_each_method_is_fitted_once_and_each_target_read_once(
         def __len__(self) -> int:
             return len(targets)
 
-    monkeypatch.setattr(AverageConfidence, "fit", fit)
+    monkeypatch.setattr(AverageConfidence, "_fit", fit)
     compare(source, Lazy(), methods=["ac"])
     assert len(fits) == 1
     assert reads == list(targets)
@@ -211,7 +211,7 @@ def test_wrong_input(change: dict[str, Any], message: str, source: Outputs, targ
 def test_classes_in_another_order_are_refused() -> None:
     source = Outputs(np.eye(2), np.array([0, 1]), classes=("dog", "cat"))
     target = Outputs(np.eye(2), classes=("cat", "dog"))
-    with pytest.raises(InputError, match="target 't' must have the classes of the source in the same order"):
+    with pytest.raises(InputError, match="target 't': classes must be in the order of the source, 'dog', 'cat'"):
         compare(source, {"t": target}, methods=["ac"])
 
 

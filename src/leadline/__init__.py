@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
+    from leadline.engines.arrow import estimate_files
     from leadline.errors import InputError
     from leadline.estimators import (
         ALSA,
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
     )
     from leadline.estimators.alsa.band import band_width, band_width_bound
     from leadline.results.estimate import Estimate
+    from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
+    from leadline.results.shift import Shift, ShiftKind
     from leadline.shift.bounds import lower_bound
 
 _ESTIMATORS = "leadline.estimators"
 _HOME = {
     "ALSA": _ESTIMATORS,
-    "METHODS": _ESTIMATORS,
     "Accumulator": "leadline.engines.accumulator",
     "Auto": _ESTIMATORS,
     "AverageConfidence": _ESTIMATORS,
@@ -51,14 +53,21 @@ _HOME = {
     "ConfidenceTransport": _ESTIMATORS,
     "DifferenceOfConfidence": _ESTIMATORS,
     "Estimate": "leadline.results.estimate",
+    "Estimates": "leadline.results.estimates",
     "Estimator": _ESTIMATORS,
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
+    "LeftOut": "leadline.results.estimates",
+    "METHODS": _ESTIMATORS,
     "Outputs": "leadline.data.outputs",
     "Performance": "leadline.results.performance",
+    "Segment": "leadline.results.estimates",
+    "Shift": "leadline.results.shift",
+    "ShiftKind": "leadline.results.shift",
     "ThresholdedTransport": _ESTIMATORS,
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
+    "estimate_files": "leadline.engines.arrow",
     "load": _ESTIMATORS,
     "lower_bound": "leadline.shift.bounds",
     "make": _ESTIMATORS,
@@ -77,16 +86,22 @@ __all__ = [
     "ConfidenceTransport",
     "DifferenceOfConfidence",
     "Estimate",
+    "Estimates",
     "Estimator",
     "ImportanceReweighting",
     "InputError",
+    "LeftOut",
     "Outputs",
     "Performance",
+    "Segment",
+    "Shift",
+    "ShiftKind",
     "ThresholdedTransport",
     "__version__",
     "band_width",
     "band_width_bound",
     "compare",
+    "estimate_files",
     "load",
     "lower_bound",
     "make",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from leadline.results.markup import html_table
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
+    from leadline.results.estimate import Estimate
 
 #: Called after each step with the number of steps done, the number in all, and what was done.
 Progress = Callable[[int, int, str], None]
@@ -42,7 +43,10 @@ class ComparisonRow:
     n_samples
         Rows of the target.
     seconds, fit_seconds
-        Time that the estimate took, and the one fit that serves all targets.
+        Time that the estimate took, and the one fit that serves all targets. What serves all methods, learning the
+        source's profile and judging the target, is done once and not counted.
+    estimate
+        The whole estimate, without values per row; None in rows that were read from a file.
     """
 
     method: str
@@ -55,10 +59,13 @@ class ComparisonRow:
     n_samples: int
     seconds: float
     fit_seconds: float
+    estimate: Estimate | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self) | {"interval": list(self.interval)}
+        """Return plain values, ready for JSON; the whole estimate stays out."""
+        return {name: value for name, value in vars(self).items() if name != "estimate"} | {
+            "interval": list(self.interval)
+        }
 
 
 @dataclass(frozen=True)
@@ -217,9 +224,8 @@ def compare(
     if not targets:
         raise InputError("targets must have at least one entry; got none.")
     report = counting(progress, len(plan) * (1 + len(targets)))
-    source = _as_outputs(source, "source")
     fitted = fit_planned(source, plan, progress=report)
-    return evaluate(fitted, targets, classes=source.classes, confidence_level=confidence_level, progress=report)
+    return evaluate(fitted, targets, confidence_level=confidence_level, progress=report)
 
 
 def plan_fits(
@@ -259,14 +265,16 @@ def plan_fits(
 def fit_planned(
     source: Any, plan: Sequence[tuple[str, int | None, Estimator]], *, progress: Callable[[str], None]
 ) -> list[Fitted]:
-    """Fit what :func:`plan_fits` returned on the labelled source, and report each fit."""
+    """Fit what :func:`plan_fits` returned on the labelled source, whose profile is learned once; report each fit."""
+    from leadline.estimators.base import learn_profile
+
     source = _as_outputs(source, "source")
     if source.labels is None:
         raise InputError("source must have labels; got logits only.")
-    fitted = []
+    fitted, profile = [], learn_profile(source)
     for method, seed, estimator in plan:
         started = perf_counter()
-        estimator.fit(source.logits, source.labels)
+        estimator._fit_outputs(source, profile)
         fitted.append(Fitted(method, seed, estimator, perf_counter() - started))
         progress(f"fit {method}")
     return fitted
@@ -276,24 +284,22 @@ def evaluate(
     fitted: Sequence[Fitted],
     targets: Mapping[str, Any],
     *,
-    classes: tuple[str, ...] | None = None,
     confidence_level: float = 0.9,
     progress: Callable[[str], None],
 ) -> Comparison:
-    """Estimate by every fitted method on every target, and report each estimate."""
+    """Estimate by every method fitted on one source on every target, which is judged once; report each estimate."""
+    from leadline.estimators.passes import judge_rows
+
     rows = []
     for name in targets:
         target = _as_outputs(targets[name], f"target {name!r}")
-        if classes is not None and target.classes is not None and target.classes != classes:
-            raise InputError(
-                f"target {name!r} must have the classes of the source in the same order, "
-                f"{', '.join(classes)}; got {', '.join(target.classes)}."
-            )
+        with _naming(f"target {name!r}"):
+            logits = fitted[0].estimator._target(target)
+        judgement = judge_rows(fitted[0].estimator.source_, logits)
         truth = target.accuracy
         for fit in fitted:
             started = perf_counter()
-            with _naming(f"target {name!r}"):
-                estimate = fit.estimator.estimate(target.logits, confidence_level=confidence_level)
+            estimate = fit.estimator._estimate(logits, confidence_level=confidence_level, judgement=judgement)
             rows.append(
                 ComparisonRow(
                     method=fit.method,
@@ -306,6 +312,7 @@ def evaluate(
                     n_samples=estimate.n_samples,
                     seconds=perf_counter() - started,
                     fit_seconds=fit.seconds,
+                    estimate=replace(estimate, correctness=None),
                 )
             )
             progress(f"estimate {fit.method} on {name}")

@@ -46,7 +46,7 @@ def test_formats_agree(folder: Path, run: Run) -> None:
         for row, flat, cells in zip(data, table, markdown[1:], strict=True):
             assert float(flat["accuracy"]) == row["accuracy"]
             assert [float(flat["interval_low"]), float(flat["interval_high"])] == row["interval"]
-            assert (flat["target"], flat["group"]) == (row["target"], row["group"] or "")
+            assert (flat["target"], flat.get("channel", "")) == (row["target"], (row["group"] or {}).get("channel", ""))
             assert flat["truth"] == ("" if row["truth"] is None else repr(row["truth"]))
             assert f"{100 * row['accuracy']:.1f} %" in cells
             line = next(line for line in text.splitlines() if line.split()[:1] == [row["target"]])
@@ -56,7 +56,7 @@ def test_formats_agree(folder: Path, run: Run) -> None:
 
 def test_segments_and_total(folder: Path, run: Run) -> None:
     rows = run("estimate", "ac.leadline", "traffic.parquet", "--by", "channel", "--format", "json").data
-    assert [row["group"] for row in rows] == [None, "app", "mail", "web"]
+    assert [row["group"] for row in rows] == [None, *({"channel": name} for name in ("app", "mail", "web"))]
     assert [row["n_samples"] for row in rows] == [300, 100, 100, 100]
     outputs, model = read_outputs("traffic.parquet"), leadline.load("ac.leadline")
     of_mail = outputs.metadata["channel"] == "mail"
@@ -84,7 +84,7 @@ def test_rows_without_a_segment_are_not_taken_for_the_total(folder: Path, run: R
     rows = run("estimate", "ac.leadline", "gaps.csv", "--by", "day", "--format", "json").data
     assert [row["n_samples"] for row in rows] == [6, 3, 3]
     assert rows[0]["group"] is None
-    assert rows[2]["group"] == "(missing)"
+    assert rows[2]["group"] == {"day": None}
 
 
 def test_unknown_segment_column(folder: Path, run: Run) -> None:

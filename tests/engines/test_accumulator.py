@@ -11,7 +11,7 @@ import leadline
 from leadline import Accumulator, InputError, Outputs
 
 Maker = Callable[..., Outputs]
-ONE_PASS = [name for name, method in leadline.METHODS.items() if method.cls.advance is leadline.Estimator.advance]
+ONE_PASS = [name for name, method in leadline.METHODS.items() if method.cls.passes == "one"]
 
 
 def fitted(method: str, make_outputs: Maker) -> leadline.Estimator:

@@ -126,13 +126,13 @@ def test_missing_logits_are_bad_rows(logs: Path, model: leadline.Estimator) -> N
     with pytest.raises(BadFileError, match="row 3 breaks this"):
         estimate_files(model, str(logs))
     found = estimate_files(model, str(logs), skip_bad=True)
-    assert found.n_rows == (N_FILES - 1) * ROWS + 3
+    assert found.overall.estimate.n_samples == (N_FILES - 1) * ROWS + 3
     assert [item.rows for item in found.left_out] == [2]
 
 
 def test_empty_files_are_fine(logs: Path, model: leadline.Estimator) -> None:
     write(logs / BAD, np.empty((0, CLASSES), dtype=np.float32))
-    assert estimate_files(model, str(logs)).n_rows == (N_FILES - 1) * ROWS
+    assert estimate_files(model, str(logs)).overall.estimate.n_samples == (N_FILES - 1) * ROWS
 
 
 def test_nothing_to_estimate(tmp_path: Path, logs: Path, run: Run) -> None:
@@ -174,8 +174,8 @@ def test_a_file_deleted_during_the_run(
         found = estimate_files(model, str(logs), skip_bad=True, progress=deleting(after))
         assert [item.file for item in found.left_out] == [str(gone)]
         rest = estimate_files(model, str(logs))
-        assert found.estimates[0].estimate.accuracy == rest.estimates[0].estimate.accuracy
-        assert found.n_rows == rest.n_rows == (N_FILES - 1) * ROWS
+        assert found.overall.estimate.accuracy == rest.overall.estimate.accuracy
+        assert found.overall.estimate.n_samples == rest.overall.estimate.n_samples == (N_FILES - 1) * ROWS
 
 
 def test_a_foreign_file_in_a_folder(logs: Path, run: Run) -> None:
@@ -200,5 +200,5 @@ def test_columns_of_another_type_in_one_file(tmp_path: Path, model: leadline.Est
         pq.write_table(pa.table({"logits": lists, "kind": kind}), tmp_path / f"{name}.parquet")
     found = estimate_files(model, str(tmp_path), by=["kind"], skip_bad=True)
     # Numbers can be read as texts.
-    assert [item.group for item in found.estimates] == [None, ("1",), ("x",)]
-    assert arrow.estimate_files(model, str(tmp_path / "b.parquet"), by=["kind"]).estimates[1].group == (1,)
+    assert [row.group for row in found] == [{"kind": "1"}, {"kind": "x"}]
+    assert arrow.estimate_files(model, str(tmp_path / "b.parquet"), by=["kind"]).rows[0].group == {"kind": 1}

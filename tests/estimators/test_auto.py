@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import leadline as ll
+from leadline.numeric import softmax, top_two
 from leadline.shift.explanations import explain
-from leadline.shift.priors import restoring_bias, softmax, top_two
+from leadline.shift.priors import restoring_bias
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,8 @@ def test_top_two_log_odds_are_exact_and_do_not_saturate() -> None:
 def test_without_shift_it_finds_none_and_is_right(c: int) -> None:
     logits, labels = classifier(6000, c, 0)
     estimate = ll.Auto().fit(logits[:3000], labels[:3000]).estimate(logits[3000:])
-    assert estimate.diagnostics["trust"]["hypothesis"] == "no detectable shift"
+    assert estimate.shift is not None
+    assert estimate.shift.kind is ll.ShiftKind.NONE
     assert abs(estimate.accuracy - accuracy(logits[3000:], labels[3000:])) < 0.03
 
 
@@ -66,9 +68,9 @@ def test_label_shift_is_recognised_and_its_frequencies_are_found() -> None:
     target, truth = classifier(4000, 5, 1, shares=shares)
     model = ll.Auto().fit(source, labels)
     estimate = model.estimate(target)
-    trust = estimate.diagnostics["trust"]
-    assert trust["hypothesis"] == "label shift"
-    np.testing.assert_allclose(trust["label_marginal"], shares, atol=0.05)
+    assert estimate.shift is not None
+    assert estimate.shift.kind is ll.ShiftKind.LABEL
+    np.testing.assert_allclose(estimate.shift.label_marginal, shares, atol=0.05)
     assert abs(estimate.accuracy - accuracy(target, truth)) < 0.03
     assert estimate.interval[0] < accuracy(target, truth) < estimate.interval[1]
     assert abs(ll.make("cot").fit(source, labels).estimate(target).accuracy - accuracy(target, truth)) > 0.1
@@ -80,7 +82,8 @@ def test_collapse_is_recognised() -> None:
     target, truth = classifier(4000, 5, 1)
     drifted = 0.5 * target + np.array([2.5, 0.0, 0.0, 0.0, 0.0])
     estimate = ll.Auto().fit(source, labels).estimate(drifted)
-    assert estimate.diagnostics["trust"]["hypothesis"] == "collapse"
+    assert estimate.shift is not None
+    assert estimate.shift.kind is ll.ShiftKind.COLLAPSE
     assert abs(estimate.accuracy - accuracy(drifted, truth)) < 0.06
 
 
@@ -109,9 +112,10 @@ def test_every_method_has_an_interval_that_reaches_as_far_as_autos() -> None:
     likely = ll.Auto().fit(source, labels).estimate(target).interval
     for method in ("ac", "cot", "alsa-g"):
         estimate = ll.make(method).fit(source, labels).estimate(target)
-        np.testing.assert_allclose(
-            estimate.interval, (min(likely[0], estimate.accuracy), max(likely[1], estimate.accuracy)), atol=1e-3
-        )
+        assert estimate.interval[0] <= likely[0] + 1e-9
+        assert estimate.interval[1] >= likely[1] - 1e-9
+        # At least the method's own sampling error on both sides: an interval never ends at its estimate.
+        assert estimate.interval[0] + 0.01 < estimate.accuracy < estimate.interval[1] - 0.01
 
 
 def test_a_higher_level_gives_a_wider_interval() -> None:

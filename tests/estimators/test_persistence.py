@@ -61,10 +61,12 @@ def test_loaded_models_are_the_saved_ones(method: str, source: Outputs, tmp_path
     assert loaded.method == method
     assert loaded.get_params() == model.get_params()
     assert set(vars(loaded)) == set(vars(model))
-    for name, value in vars(model).items():
-        np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
+    pairs = {name: (vars(loaded)[name], value) for name, value in vars(model).items() if name != "source_"}
+    pairs |= {name: (vars(loaded.source_)[name], value) for name, value in vars(model.source_).items()}
+    for name, (found, value) in pairs.items():
+        np.testing.assert_array_equal(found, value, err_msg=name)
         if isinstance(value, np.ndarray):
-            assert getattr(loaded, name).dtype == value.dtype, name
+            assert found.dtype == value.dtype, name
     assert loaded.estimate(source.logits).to_dict() == model.estimate(source.logits).to_dict()
 
 
@@ -84,7 +86,7 @@ def test_a_file_is_safetensors_with_readable_metadata(saved: Path) -> None:
     assert metadata["leadline_version"] == leadline.__version__
     assert metadata["numpy_version"] == np.__version__
     assert json.loads(metadata["params"])["n_anchors"] == 20
-    assert json.loads(metadata["state"])["n_source_"] == 80
+    assert json.loads(metadata["source"])["n_rows"] == 80
     shapes = {name: array.shape for name, array in tensors.items()}
     assert shapes | {"anchors_": (20, 3), "peaks_": (20,), "widths_": (20,)} == shapes
 
@@ -114,7 +116,7 @@ def test_equal_models_make_equal_files(method: str, source: Outputs, tmp_path: P
 def test_a_file_is_overwritten_by_force_only(saved: Path, source: Outputs) -> None:
     before = saved.read_bytes()
     model = make("ac").fit(source.logits, source.labels)
-    with pytest.raises(InputError, match=r"exists; use --force \(force=True\) to overwrite"):
+    with pytest.raises(InputError, match=r"exists; use force=True to overwrite it"):
         model.save(saved)
     assert saved.read_bytes() == before
     model.save(saved, force=True)
@@ -180,7 +182,7 @@ def test_a_type_that_numpy_does_not_have(tmp_path: Path) -> None:
 
 def test_newer_formats_say_who_wrote_them(saved: Path) -> None:
     rewrite(saved, format_version="7", leadline_version="9.9")
-    with pytest.raises(InputError, match=r"has format 7, newer than 1, .* Leadline 9\.9\. Upgrade Leadline\."):
+    with pytest.raises(InputError, match=r"has format 7, newer than 2, .* Leadline 9\.9\. Upgrade Leadline\."):
         load(saved)
 
 
@@ -201,7 +203,7 @@ def test_unknown_methods_and_options(saved: Path) -> None:
         load(saved)
 
 
-@pytest.mark.parametrize("drop", ["method", "params", "state"])
+@pytest.mark.parametrize("drop", ["method", "params", "state", "source"])
 def test_missing_metadata(drop: str, saved: Path) -> None:
     rewrite(saved, drop=drop)
     with pytest.raises(InputError, match=f"metadata do not say what it holds .*{drop}"):
@@ -209,7 +211,7 @@ def test_missing_metadata(drop: str, saved: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "null", '"x"'])
-@pytest.mark.parametrize("key", ["params", "state"])
+@pytest.mark.parametrize("key", ["params", "state", "source"])
 def test_metadata_of_another_kind(key: str, text: str, saved: Path) -> None:
     rewrite(saved, **{key: text})
     with pytest.raises(InputError, match="is damaged"):
@@ -218,10 +220,26 @@ def test_metadata_of_another_kind(key: str, text: str, saved: Path) -> None:
 
 def test_missing_learned_state_is_noticed(saved: Path) -> None:
     state = json.loads(contents(saved)[0]["state"])
-    del state["threshold_"], state["n_source_"]
+    del state["threshold_"], state["alpha_"]
     rewrite(saved, state=json.dumps(state))
-    with pytest.raises(InputError, match=r"lacks n_source_, threshold_, which ALSA .* needs; .*Fit and save again"):
+    with pytest.raises(InputError, match=r"lacks alpha_, threshold_, which ALSA .* needs; .*Fit and save again"):
         load(saved)
+
+
+def test_files_of_the_first_format_are_read(saved: Path) -> None:
+    """They hold rows of the source, and what is learned from these is learned when they are loaded."""
+    metadata, tensors = contents(saved)
+    expected = load(saved)
+    state = json.loads(metadata["state"])
+    profile = json.loads(metadata.pop("source"))
+    state |= {"source_accuracy_": profile["accuracy"], "n_source_": profile["n_rows"]}
+    del state["classes_"], metadata["checksum"]
+    renamed = {f"source.{name}": f"source_{name}_" for name in ("logits", "labels", "marginal")}
+    tensors = {renamed.get(name, name): array for name, array in tensors.items()}
+    metadata |= {"format_version": "1", "state": json.dumps(state)}
+    save_file(tensors, saved, metadata | {"checksum": _checksum(metadata, tensors)})
+    rows = np.asarray(expected.source_.logits)
+    assert load(saved).estimate(rows).to_dict() == expected.estimate(rows).to_dict()
 
 
 def test_missing_tensors_are_noticed(saved: Path) -> None:

@@ -19,7 +19,7 @@ from leadline import InputError
 from leadline.estimators import ConfidenceTransport, ThresholdedTransport, load
 from leadline.estimators.base import Reduced
 from leadline.estimators.transport import TransportEstimator, _matching_cost, _network_simplex, _pieces
-from leadline.shift.calibration import log_softmax
+from leadline.numeric import log_softmax
 
 Array = NDArray[np.float64]
 KINDS: list[type[TransportEstimator]] = [ConfidenceTransport, ThresholdedTransport]

@@ -181,7 +181,7 @@ def test_every_number_is_in_every_format(built: Any) -> None:
         for check in target["checks"]:
             assert check["text"] in page
             assert check["name"] in text
-        assert target["trust"] in page
+        assert target["reliance"] in page
     for name, value in data["versions"].items():
         assert name in page
         assert value in page

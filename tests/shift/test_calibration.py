@@ -13,7 +13,8 @@ from scipy import optimize, special
 
 from leadline import make
 from leadline.data.outputs import Outputs
-from leadline.shift.calibration import TEMPERATURE_RANGE, fit_temperature, log_softmax
+from leadline.numeric import log_softmax
+from leadline.shift.calibration import TEMPERATURE_RANGE, fit_temperature
 
 MakeOutputs = Callable[..., Outputs]
 

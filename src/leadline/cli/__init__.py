@@ -6,6 +6,7 @@ a ``typer.Typer``. Wrong input ends with one line on standard error and exit cod
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -110,4 +111,5 @@ def _describe(error: Exception) -> str:
         return error.strerror + (f": {error.filename}" if error.filename else "")
     if isinstance(error, MemoryError):
         return f"not enough memory for this input{f' ({error})' if str(error) else ''}."
-    return str(error)
+    # The library speaks of its own options: force=True is --force here.
+    return re.sub(r"\b([a-z_]+)=True\b", lambda found: "--" + found[1].replace("_", "-"), str(error))

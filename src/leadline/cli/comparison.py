@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from leadline.cli.options import (
     ClassesOption,
+    Files,
     FormatOption,
     LevelOption,
     QuietOption,
@@ -24,7 +24,6 @@ from leadline.cli.options import (
 from leadline.cli.terminal import progress, show
 from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
-from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.results.render import Cell, Document, Table
 
@@ -59,7 +58,7 @@ def compare(
     with progress("compare", quiet=quiet) as advance:
         comparison = compare_methods(
             read_outputs(source_path, classes=names),
-            _Files(paths, names),
+            Files(paths, names),
             methods=chosen,
             seeds=chosen_seeds,
             confidence_level=level,
@@ -91,25 +90,6 @@ def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> No
     notes = ["The options of each method and their defaults: leadline methods --format json."]
     data = [row | {"options": options[row["method"]]} for row in rows]
     show(Document(data=data, records=rows, tables=[table], notes=notes), format)
-
-
-class _Files(Mapping[str, Outputs]):
-    """Targets that are read when they are looked up, so that one is in memory at a time."""
-
-    def __init__(self, paths: Mapping[str, Path], classes: list[str] | None) -> None:
-        self._paths = paths
-        self._classes = classes
-
-    def __getitem__(self, name: str) -> Outputs:
-        from leadline.data.files import read_outputs
-
-        return read_outputs(self._paths[name], classes=self._classes)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
 
 
 def comparison_document(comparison: Comparison, *, notes: Sequence[str] = (), commands: Sequence[str] = ()) -> Document:

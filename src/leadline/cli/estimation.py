@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,22 +17,31 @@ from leadline.cli.options import (
     SourceArgument,
     parse_method_options,
     require_file,
+    require_new,
     split,
     without_folder,
 )
-from leadline.cli.targets import ENGINES, Request, find_requests, group_texts, rows_of
+from leadline.cli.targets import ENGINES, Request, estimates_of, find_requests, remarks
 from leadline.cli.terminal import progress, show, tell, warn
 from leadline.errors import InputError
+from leadline.results.estimates import MISSING
 from leadline.results.render import Cell, Document, Table, interval, percent, points, printable
+from leadline.results.shift import ShiftKind
 from leadline.results.words import sentences
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
+    from leadline.results.estimates import Estimates, LeftOut, Segment
 
 DEFAULT_METHOD = "auto"
 EXIT_BELOW = 1
 #: What a table says of the shift that was found; the words under a single estimate say more.
-_SHIFTS = {"no detectable shift": "none", "label shift": "labels", "collapse": "collapse", "undecided": "unclear"}
+_SHIFTS = {
+    ShiftKind.NONE: "none",
+    ShiftKind.LABEL: "labels",
+    ShiftKind.COLLAPSE: "collapse",
+    ShiftKind.UNDECIDED: "unclear",
+}
 
 
 def fit(
@@ -68,12 +78,12 @@ def fit(
         options["seed"] = seed
     estimator = make(method, **options)
     path = require_file(source)
-    _require_new(Path(output), path, force=force)
+    require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):
         outputs = read_outputs(path, classes=split(classes, "--classes"))
         if outputs.labels is None:
             raise InputError(f"{source} must have labels to fit on; got logits only.")
-        estimator.fit(outputs.logits, outputs.labels)
+        estimator.fit(outputs)
         estimator.save(output, force=force)
     show(_fit_document(estimator, output, source), format)
     tell(f"Next: leadline estimate {output} TARGET...", quiet=quiet)
@@ -155,39 +165,49 @@ def estimate(
     if together and not keys:
         raise InputError("--together is about the segments of --by; give --by with it.")
     request = Request(
-        by=tuple(keys), where=where, skip_bad=skip_bad, level=level, together=together,
+        by=tuple(keys), where=where, skip_bad=skip_bad, confidence_level=level, together=together,
         classes=split(classes, "--classes"), master=master,
     )  # fmt: skip
-    found = find_requests(targets, engine, request)
+    wanted = find_requests(targets, engine, request)
     estimator = load(model)
-    rows: list[dict[str, Any]] = []
+    found: dict[str, Estimates] = {}
     with progress("estimate", quiet=quiet) as advance:
-        for done, target in enumerate(found):
-            advance(done, len(found), f"estimate {target.name}")
-            new, remarks = rows_of(estimator, target, request, advance)
-            rows.extend(new)
-            for remark in remarks:
+        for done, target in enumerate(wanted):
+            advance(done, len(wanted), f"estimate {target.name}")
+            found[target.name] = estimates_of(estimator, target, request, advance)
+            for remark in remarks(found[target.name].left_out):
                 warn(remark, quiet=quiet)
-    show(_estimate_document(rows, by=keys, level=level, min_accuracy=min_accuracy), format)
-    below = [row for row in rows if min_accuracy is not None and row["accuracy"] < min_accuracy]
+    lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]
+    show(_estimate_document(found, lines, by=keys, level=level, min_accuracy=min_accuracy), format)
+    below = [line for line in lines if min_accuracy is not None and line.segment.estimate.accuracy < min_accuracy]
     if below:
-        worst = min(below, key=lambda row: row["accuracy"])
+        worst = min(below, key=lambda line: line.segment.estimate.accuracy)
         warn(
-            f"{len(below)} of {len(rows)} estimates below --min-accuracy {min_accuracy:g}; "
-            f"lowest {worst['accuracy']:.4f}, {_describe(worst, keys)}.",
+            f"{len(below)} of {len(lines)} estimates below --min-accuracy {min_accuracy:g}; "
+            f"lowest {worst.segment.estimate.accuracy:.4f}, {worst.describe()}.",
             quiet=quiet,
         )
         raise typer.Exit(EXIT_BELOW)
 
 
-def _require_new(output: Path, source: Path, *, force: bool) -> None:
-    """Refuse to write over something, before the work rather than after it."""
-    if output.exists() and not force:
-        raise InputError(f"file {output} exists; use --force to overwrite it.")
-    if output.exists() and output.samefile(source):
-        raise InputError(f"the model must not replace its own source, {source}.")
-    if not output.parent.is_dir():
-        raise InputError(f"folder {output.parent} does not exist; make it first.")
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What is printed of one segment of one target."""
+
+    target: str
+    segment: Segment
+
+    def group_texts(self, by: Sequence[str]) -> list[str]:
+        """Return the segment as texts, one for each column grouped by."""
+        if not self.segment.group:
+            return ["(all)", *[""] * (len(by) - 1)] if by else []
+        return [MISSING if self.segment.group[key] is None else str(self.segment.group[key]) for key in by]
+
+    def describe(self) -> str:
+        """Return which estimate it is."""
+        names = list(self.segment.group)
+        values = zip(names, self.group_texts(names), strict=True) if names else ()
+        return printable(", ".join([self.target, *(f"{key} {value}" for key, value in values)]))
 
 
 def _fit_document(estimator: Estimator, output: str, source: str) -> Document:
@@ -209,66 +229,63 @@ def _fit_document(estimator: Estimator, output: str, source: str) -> Document:
 
 
 def _estimate_document(
-    rows: list[dict[str, Any]], *, by: list[str], level: float, min_accuracy: float | None
+    found: Mapping[str, Estimates], lines: Sequence[Line], *, by: list[str], level: float, min_accuracy: float | None
 ) -> Document:
     """Return estimates as data and as a table; columns that would be empty stay out of the table."""
     from leadline.estimators import METHODS
 
-    labelled = any(row["truth"] is not None for row in rows)
-    title, shown = without_folder(row["target"] for row in rows)
+    labelled = any(line.segment.truth is not None for line in lines)
+    title, shown = without_folder(found)
     # Several columns to group by need the width that the name of a single target would take in every line.
     named = len(by) < 2 or len(shown) > 1
-    title = title if named else rows[0]["target"]
+    title = title if named else lines[0].target
     header = [*(["target"] if named else []), *by, "estimated accuracy", f"{level:.0%} interval", "samples"]
     header += ["true", "error"] if labelled else []
-    judged = not by and any("trust" in row["diagnostics"] for row in rows)
+    judged = not by and any(line.segment.estimate.shift is not None for line in lines)
     header += ["shift"] if judged else []
     table_rows: list[list[Cell | str]] = []
-    for row in rows:
-        bad = min_accuracy is not None and row["accuracy"] < min_accuracy
-        cells: list[Cell | str] = [shown[row["target"]]] if named else []
-        cells += group_texts(row["group"], by)
-        cells.append(Cell(percent(row["accuracy"]), bar=row["accuracy"], style="red" if bad else ""))
-        cells += [interval(row["interval"]), f"{row['n_samples']:,}"]
+    for line in lines:
+        estimate = line.segment.estimate
+        bad = min_accuracy is not None and estimate.accuracy < min_accuracy
+        cells: list[Cell | str] = [shown[line.target]] if named else []
+        cells += line.group_texts(by)
+        cells.append(Cell(percent(estimate.accuracy), bar=estimate.accuracy, style="red" if bad else ""))
+        cells += [interval(estimate.interval), f"{estimate.n_samples:,}"]
         if labelled:
-            cells += [percent(row["truth"]), points(row["error"])]
+            cells += [percent(line.segment.truth), points(line.segment.error)]
         if judged:
-            cells.append(_SHIFTS.get(row["diagnostics"].get("trust", {}).get("hypothesis"), ""))
+            cells.append("" if estimate.shift is None else _SHIFTS[estimate.shift.kind])
         table_rows.append(cells)
-    method = rows[0]["method"]
-    notes = _explanation(rows[0], level) if len(rows) == 1 else []
-    notes += [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
-    own = {row["confidence_level"] for row in rows if row["group"] is not None} - {level}
+    first = lines[0].segment.estimate
+    notes = sentences(first)[:-1] if len(lines) == 1 else []
+    covered = dict.fromkeys(line.segment.estimate.diagnostics["interval_covers"] for line in lines)
+    notes += [f"The {level:.0%} interval covers {text}." for text in covered]
+    own = {line.segment.estimate.confidence_level for line in lines if line.segment.group} - {level}
     notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
-    notes.append(f"{method} assumes: {METHODS[method].assumption}.")
-    for row in rows:
-        left_out = row["diagnostics"].get("left_out")
-        if left_out:
-            notes.append(f"{row['target']}: left out {left_out['files']:,} bad files, {left_out['rows']:,} bad rows.")
-    flat = [{key: row[key] for key in row if key not in ("by_class", "diagnostics")} for row in rows]
-    if len(by) > 1:
-        flat = [row | {"group": ", ".join(group_texts(row["group"], by)) if row["group"] else None} for row in flat]
+    assumption = METHODS[first.method].assumption
+    notes += [f"{first.method} assumes: {assumption}."] if assumption else []
+    data = [{"target": line.target, **line.segment.to_dict()} for line in lines]
+    for target, estimates in found.items():
+        if estimates.left_out:
+            left_out = _left_out(estimates.left_out)
+            next(row for row in data if row["target"] == target)["diagnostics"]["left_out"] = left_out
+            notes.append(f"{target}: left out {left_out['files']:,} bad files, {left_out['rows']:,} bad rows.")
     return Document(
-        data=rows,
-        records=flat,
+        data=data,
+        records=[_record(line, row, by) for line, row in zip(lines, data, strict=True)],
         notes=notes,
         tables=[Table(header, table_rows, title=title, left=range(named + len(by)))],
     )
 
 
-def _explanation(row: dict[str, Any], level: float) -> list[str]:
-    """Return in words what a single estimate says and rests on."""
-    found = row["diagnostics"]
-    told = sentences(row["accuracy"], row["interval"], level, row["n_samples"], row["method"], found)
-    return [sentence for sentence in told if not sentence.startswith("The interval covers")]
+def _record(line: Line, row: dict[str, Any], by: Sequence[str]) -> dict[str, Any]:
+    """Return a row for CSV: a column for each one grouped by, and the kind of shift in a word."""
+    flat = {key: value for key, value in row.items() if key not in ("group", "by_class", "diagnostics")}
+    flat["shift"] = None if row["shift"] is None else row["shift"]["kind"]
+    groups = dict(zip(by, line.group_texts(by), strict=True)) if line.segment.group else dict.fromkeys(by)
+    return {"target": flat.pop("target")} | groups | flat
 
 
-def _distinct(rows: list[dict[str, Any]], key: str) -> list[str]:
-    """Return the different values of a diagnostic, in their order."""
-    return list(dict.fromkeys(row["diagnostics"][key] for row in rows if key in row["diagnostics"]))
-
-
-def _describe(row: dict[str, Any], by: list[str]) -> str:
-    """Return which estimate a row is."""
-    values = group_texts(row["group"], by) if row["group"] is not None else []
-    return printable(", ".join([row["target"], *(f"{key} {value}" for key, value in zip(by, values, strict=False))]))
+def _left_out(items: Sequence[LeftOut]) -> dict[str, int]:
+    """Return how many files and rows were left out."""
+    return {"files": sum(item.rows is None for item in items), "rows": sum(item.rows or 0 for item in items)}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
+from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.results.render import RENDERERS
 
@@ -107,6 +108,49 @@ def require_file(path: str) -> Path:
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder; give the files in it, such as {str(Path(path) / '*.npz')!r}.")
     return Path(path)
+
+
+def require_new(output: str, inputs: Sequence[Path], what: str, *, force: bool) -> None:
+    """Refuse to write over something, before the work rather than after it."""
+    path = Path(output)
+    if path.exists() and not force:
+        raise InputError(f"file {output} exists; use --force to overwrite it.")
+    if path.exists() and any(path.samefile(one) for one in inputs):
+        raise InputError(f"{what} must not replace one of its inputs, {output}.")
+    if not path.parent.is_dir():
+        raise InputError(f"folder {path.parent} does not exist; make it first.")
+
+
+class Files(Mapping[str, Outputs]):
+    """Outputs by name that are read when they are looked up; the last ones are kept, as they are often wanted twice.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    classes
+        Names of the classes, for files that have none.
+    """
+
+    def __init__(self, paths: Mapping[str, Path], classes: Sequence[str] | None) -> None:
+        self._paths, self._classes = paths, classes
+        self._last: tuple[str, Outputs] | None = None
+
+    def __getitem__(self, name: str) -> Outputs:
+        """Read a file."""
+        from leadline.data.files import read_outputs
+
+        if self._last is None or self._last[0] != name:
+            self._last = name, read_outputs(self._paths[name], classes=self._classes)
+        return self._last[1]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+        return len(self._paths)
 
 
 def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from leadline.cli.options import (
     ClassesOption,
+    Files,
     ForceOption,
     LevelOption,
     QuietOption,
@@ -19,11 +20,11 @@ from leadline.cli.options import (
     TargetsArgument,
     find_targets,
     require_file,
+    require_new,
     split,
     without_folder,
 )
 from leadline.cli.terminal import progress, tell, write
-from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.report import require_matplotlib
 
@@ -50,7 +51,12 @@ def report(
         str | None, typer.Option("--methods", metavar="A,B,...", help="The methods side by side; all by default.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="Report each segment: one per value of this column.")
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN,...",
+            help="Report each segment: one per value of these columns. `time:week` cuts times into weeks.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of methods with something random.")] = 0,
     level: LevelOption = 0.9,
@@ -62,7 +68,7 @@ def report(
     quiet: QuietOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write one page to send to a colleague: the answer, how far to trust it and why, all methods, and figures.
+    """Write one page to send to a colleague: the answer, how far to rely on it and why, all methods, and figures.
 
     The page needs no network and holds no single sample. Targets may have labels, which are compared with the
     estimates and never used for them.
@@ -80,11 +86,11 @@ def report(
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
     paths, source_path = find_targets(targets), require_file(source)
     if output is not None:
-        _require_new(Path(output), [source_path, *paths.values()], force=force)
+        require_new(output, [source_path, *paths.values()], "the report", force=force)
     _, shown = without_folder(paths)
     named = {shown[name]: path for name, path in paths.items()}
     names = split(classes, "--classes")
-    files = _Files(named, names)
+    files = Files(named, names)
     with progress("report", quiet=quiet) as advance:
         outputs = read_outputs(source_path, classes=names)
         content = build_report(
@@ -92,7 +98,7 @@ def report(
             files,
             method=method,
             methods=split(methods, "--methods"),
-            by=by,
+            by=split(by, "--by") or (),
             seed=seed,
             confidence_level=level,
             source_name=source_path.stem,
@@ -110,28 +116,6 @@ def report(
     tell(f"{output} written, {len(text.encode()) / 1e6:.1f} MB.", quiet=quiet)
 
 
-class _Files(Mapping[str, Outputs]):
-    """Targets that are read when they are looked up; the last one read is kept, as it is often wanted twice."""
-
-    def __init__(self, paths: Mapping[str, Path], classes: list[str] | None) -> None:
-        self._paths = paths
-        self._classes = classes
-        self._last: tuple[str, Outputs] | None = None
-
-    def __getitem__(self, name: str) -> Outputs:
-        from leadline.data.files import read_outputs
-
-        if self._last is None or self._last[0] != name:
-            self._last = name, read_outputs(self._paths[name], classes=self._classes)
-        return self._last[1]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-
 def _format(format: str | None, output: str | None) -> str:
     """Return the format asked for, or that of the file's ending."""
     ending = Path(output).suffix.lower().removeprefix(".") if output else ""
@@ -143,16 +127,6 @@ def _format(format: str | None, output: str | None) -> str:
     if kind == "html" and output is None:
         raise InputError("a page needs a file: use -o report.html, or --format md or json for standard output.")
     return kind
-
-
-def _require_new(output: Path, inputs: list[Path], *, force: bool) -> None:
-    """Refuse to write over something, before the work rather than after it."""
-    if output.exists() and not force:
-        raise InputError(f"file {output} exists; use --force to overwrite it.")
-    if output.exists() and any(output.samefile(path) for path in inputs):
-        raise InputError(f"the report must not replace one of its inputs, {output}.")
-    if not output.parent.is_dir():
-        raise InputError(f"folder {output.parent} does not exist; make it first.")
 
 
 def _command(source: str, paths: Mapping[str, Path], **options: Any) -> str:

@@ -160,7 +160,7 @@ def _replacing(path: Path, *, force: bool) -> Iterator[Path]:
         if not target.is_file():
             raise InputError("is not a regular file; give another name.")
         if not force:
-            raise InputError("exists; use --force (force=True) to overwrite.")
+            raise InputError("exists; use force=True to overwrite it.")
     if not target.parent.is_dir():
         raise InputError(f"cannot be written; the folder {one_line(target.parent)} does not exist.")
     temporary = target.parent / f".leadline-{secrets.token_hex(8)}.tmp"

@@ -25,6 +25,7 @@ __all__ = [
     "as_logits",
     "is_probability_name",
     "row_blocks",
+    "same_classes",
 ]
 
 FloatArray = NDArray[np.floating[Any]]
@@ -199,6 +200,18 @@ def as_classes(value: Sequence[Any], n_classes: int) -> tuple[str, ...]:
         twice = next(item for item in names if names.count(item) > 1)
         raise InputError(f"classes must be distinct; got {twice!r} more than once.")
     return names
+
+
+def same_classes(given: Sequence[str], learned: Sequence[str]) -> None:
+    """Refuse names of classes that are not those that were learned, in their order."""
+    if list(given) == list(learned):
+        return
+    if sorted(given) == sorted(learned):
+        raise InputError(
+            f"classes must be in the order of the source, {brief(learned)}; got {brief(given)}. "
+            "Put the columns of the logits in that order."
+        )
+    raise InputError(f"classes must be those of the source, {brief(learned)}; got {brief(given)}.")
 
 
 def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[FloatArray]:

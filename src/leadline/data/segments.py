@@ -178,8 +178,8 @@ def ordered(labels: Sequence[tuple[Any, ...]]) -> list[int]:
     return sorted(range(len(labels)), key=lambda i: [(value is None, value) for value in labels[i]])
 
 
-def segments(outputs: Outputs, by: Sequence[str]) -> list[tuple[tuple[Any, ...] | None, Any]]:
-    """Return the rows of outputs in memory by group: all rows (None) first, then each group in its order.
+def segment_rows(outputs: Outputs, by: Sequence[str]) -> tuple[NDArray[np.intp], list[tuple[Any, ...]]]:
+    """Return the number of each row's segment, shape (n,), and the values that make up each segment.
 
     Parameters
     ----------
@@ -190,9 +190,6 @@ def segments(outputs: Outputs, by: Sequence[str]) -> list[tuple[tuple[Any, ...] 
     """
     import pyarrow as pa
 
-    found: list[tuple[tuple[Any, ...] | None, Any]] = [(None, slice(None))]
-    if not by:
-        return found
     columns = {}
     for name, values in outputs.metadata.items():
         try:
@@ -202,7 +199,4 @@ def segments(outputs: Outputs, by: Sequence[str]) -> list[tuple[tuple[Any, ...] 
     keys = resolve(by, {name: column.type for name, column in columns.items()})
     groups = Groups(len(keys))
     numbers = groups.numbers([key.values(columns[key.column]) for key in keys], len(outputs))
-    order = np.argsort(numbers, kind="stable")
-    bounds = np.searchsorted(numbers[order], np.arange(len(groups) + 1))
-    labels = groups.labels()
-    return found + [(labels[i], order[bounds[i] : bounds[i + 1]]) for i in ordered(labels)]
+    return numbers, groups.labels()

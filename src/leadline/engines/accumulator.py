@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from leadline.data.outputs import as_logits
 from leadline.errors import InputError
-from leadline.estimators.base import Estimator, Reduced
-from leadline.estimators.sums import Sample
+from leadline.estimators.base import Estimator
+from leadline.estimators.groups import ALL, Block, GroupSums
+from leadline.estimators.passes import Pass, drive
+from leadline.estimators.persistence import to_bytes
 from leadline.results.estimate import Estimate
+from leadline.shift.source import sample_size as rows_looked_at
 
 
 class Accumulator:
@@ -21,9 +22,10 @@ class Accumulator:
     model
         A fitted estimator.
     sample_size
-        For methods of several passes (COT, COTT), which cannot look at rows again: how many rows to keep. The estimate
-        is that on a uniform sample of so many of the distinct rows, and its interval that of a target of this size.
-        Methods of one pass keep no rows, and their estimates are exact.
+        For methods of several passes (``auto``, COT, COTT), which cannot look at rows again: how many rows to keep. The
+        estimate is that on a uniform sample of so many of the distinct rows, and its interval that of a target of this
+        size.
+        The estimates of methods of one pass are exact.
 
     Notes
     -----
@@ -51,23 +53,24 @@ class Accumulator:
         model._check_fitted()
         self.model = model
         self.sample_size = sample_size
+        # Of a method that needs more than one pass over the rows, only the sample is of use.
+        rows = rows_looked_at(model.n_classes_) if self.exact else sample_size
+        self._pass = Pass(model, grouped=False, shared=model.start(), sample_rows=rows, summed=self.exact)
         self.reset()
 
     def reset(self) -> None:
         """Forget all rows."""
-        self._total: Reduced | None = None
-        self._sample: Sample | None = None
-        self._n_samples = 0
+        self._sums = GroupSums(grouped=False, sample_rows=self._pass.sample_rows)
 
     @property
     def n_samples(self) -> int:
         """How many rows have been taken."""
-        return self._n_samples
+        return self._sums.n_rows
 
     @property
     def exact(self) -> bool:
         """Whether the estimate rests on every row, and not on a sample."""
-        return type(self.model).advance is Estimator.advance
+        return self.model.passes == "one"
 
     def update(self, logits: Any) -> None:
         """Take more rows.
@@ -80,47 +83,26 @@ class Accumulator:
         if getattr(logits, "ndim", 2) == 1:
             logits = logits[None]
         block = as_logits(logits, n_classes=self.model.n_classes_, partial=True)
-        if not len(block):
-            return
-        if self.exact:
-            rows = self.model.sample_rows
-            sample = Sample.of(block, rows) if rows else None
-            self._add(self.model.reduce(block, self.model.start()), sample, len(block))
-        else:
-            self._add(None, Sample.of(block, self.sample_size), len(block))
+        if len(block):
+            self._sums.add(self._pass.reduce(Block(block)))
 
     def merge(self, other: Accumulator) -> None:
         """Take all that another accumulator of the same model has; the other stays as it is."""
         if not _same(self.model, other.model):
             raise InputError("accumulators must have the same model to be merged; these have different ones.")
-        self._add(other._total, other._sample, other._n_samples)
-
-    def _add(self, total: Reduced | None, sample: Sample | None, n: int) -> None:
-        if total is not None:
-            # Only sums are kept: what the single rows were would grow with their number.
-            self._total = Reduced(total.sums) if self._total is None else self._total + Reduced(total.sums)
-        if sample is not None:
-            self._sample = sample if self._sample is None else self._sample + sample
-        self._n_samples += n
+        self._sums.merge(other._sums)
 
     def estimate(self, *, confidence_level: float = 0.9) -> Estimate:
         """Estimate the accuracy on all rows taken so far."""
-        if not self._n_samples:
+        if not self.n_samples:
             raise InputError("there is nothing to estimate yet; call update(logits) first.")
-        if self._total is not None:
-            total = Reduced(self._total.sums, sample=self._sample)
-            return self.model.conclude(self.model.start(), total, confidence_level=confidence_level)
-        assert self._sample is not None
-        return self.model.estimate(self._sample.draw(self.sample_size), confidence_level=confidence_level)
+        if self.exact:
+            return drive(self.model, lambda one: self._sums).estimate(ALL, confidence_level)
+        sample = self._sums.sample(ALL)
+        assert sample is not None
+        return self.model.estimate(sample.draw(self.sample_size), confidence_level=confidence_level)
 
 
 def _same(one: Estimator, other: Estimator) -> bool:
     """Say whether two estimators learned the same."""
-    if one is other:
-        return True
-    mine, theirs = one._learned(), other._learned()
-    return (
-        repr(one) == repr(other)
-        and mine.keys() == theirs.keys()
-        and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-    )
+    return one is other or to_bytes(one) == to_bytes(other)

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,51 +16,19 @@ from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes, require_logits
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_logits
-from leadline.engines.groups import Block, GroupEstimate, GroupSums, Partial, Passes
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
+from leadline.estimators.groups import Block, GroupSums, Partial
+from leadline.estimators.passes import Pass, drive
+from leadline.results.estimates import Estimates, LeftOut
 from leadline.threads import core_count
 
 _BLOCK_VALUES = 1 << 20  # logits in a block: 4 MB in single precision
 _AHEAD = 3  # blocks being read, in the scanner
 
-Progress = Callable[[int, int, int, float], None]
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Something bad that was left out: a whole file, or rows of it."""
-
-    file: str
-    rows: int | None
-    reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class Streamed:
-    """What came of streaming a table.
-
-    Attributes
-    ----------
-    estimates
-        Of all rows together, then of each group in the order of its values.
-    keys
-        The columns grouped by.
-    n_files, n_rows
-        How much was read.
-    seconds
-        How long it took.
-    left_out
-        What was bad, file by file.
-    """
-
-    estimates: list[GroupEstimate]
-    keys: list[Key]
-    n_files: int
-    n_rows: int
-    seconds: float
-    left_out: list[LeftOut] = field(default_factory=list)
+#: Called now and then with files done, files in all, rows done and rows per second.
+StreamProgress = Callable[[int, int, int, float], None]
 
 
 class BadFileError(InputError):
@@ -69,22 +36,22 @@ class BadFileError(InputError):
 
 
 def estimate_files(
-    estimator: Estimator,
+    model: Estimator,
     place: str,
     *,
     by: Sequence[str] = (),
     where: str | None = None,
-    level: float = 0.9,
+    confidence_level: float = 0.9,
     together: bool = False,
     skip_bad: bool = False,
     classes: Sequence[str] | None = None,
-    progress: Progress | None = None,
-) -> Streamed:
+    progress: StreamProgress | None = None,
+) -> Estimates:
     """Estimate the accuracy over a table in Parquet or Arrow files, larger than memory if need be.
 
     Parameters
     ----------
-    estimator
+    model
         A fitted estimator.
     place
         A file, a folder, a pattern such as ``logs/**/*.parquet``, or such a thing as a URL.
@@ -93,53 +60,46 @@ def estimate_files(
     where
         A condition that rows must meet, such as ``country = 'de' and time >= '2026-01-01'``. Parts of files that
         cannot meet it are not read.
-    level
+    confidence_level
         Nominal coverage of the intervals.
     together
         Widen the intervals of the groups so that all of them together have that coverage.
     skip_bad
         Leave out files that cannot be read and rows that are not finite, and list them, instead of stopping.
     classes
-        Names of the classes, for labels that are names.
+        Names of the classes, for labels that are names; None for those that the model learned.
     progress
         Called now and then with files done, files in all, rows done and rows per second.
 
+    Returns
+    -------
+    Estimates
+        Of all rows together and of each group, in the order of its values.
+
     Notes
     -----
-    Only the columns needed are read. Memory holds a few blocks and the sums of the groups. Methods of several passes
-    read the files as often.
+    Only the columns needed are read. Memory holds a few blocks, the sums of the groups and a bounded sample of rows.
+    Methods of several passes read the files as often.
     """
-    started = time.perf_counter()
     condition = None if where is None else conditions.parse(where)
-    n_classes = estimator._check_fitted()
-    stream = _Stream(find_files(place), n_classes, by, condition, skip_bad=skip_bad, classes=classes)
-    passes, sums = _all_passes(estimator, stream, progress)
-    return Streamed(
-        estimates=passes.estimates(sums, stream.groups.labels(), level, together=together),
-        keys=stream.keys,
-        n_files=len(stream.files),
-        n_rows=sums.n_rows,
-        seconds=time.perf_counter() - started,
-        left_out=list(stream.left_out.values()),
-    )
-
-
-def _all_passes(estimator: Estimator, stream: _Stream, progress: Progress | None) -> tuple[Passes, GroupSums]:
-    """Go over the files as often as the method needs."""
+    model._check_fitted()
+    stream = _Stream(find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes, progress=progress)
     while True:
-        passes = Passes(estimator, grouped=bool(stream.by))
-        known_bad = len(stream.bad)
-        while True:
-            sums = stream.scan(passes, progress)
-            if not sums.n_rows:
-                raise InputError("no rows are left: the files are empty, bad, or none of their rows meets --where.")
-            if stream.low == stream.high:
-                raise InputError(f"logits must tell the classes apart; all values are {stream.low}.")
-            if not passes.first and len(stream.bad) > known_bad:
-                break  # a file went bad between passes: the sums of different rows do not fit together
-            known_bad = len(stream.bad)
-            if not passes.advance(sums):
-                return passes, sums
+        try:
+            found = drive(model, stream.scan, grouped=bool(by))
+        except _FilesChanged:
+            continue  # a file went bad between passes: the sums of different rows do not fit together
+        return found.estimates(
+            [key.name for key in stream.keys],
+            stream.groups.labels(),
+            confidence_level=confidence_level,
+            together=together,
+            left_out=list(stream.left_out.values()),
+        )
+
+
+class _FilesChanged(Exception):  # noqa: N818 - a signal, never shown
+    """A file that an earlier pass read turned out bad."""
 
 
 class _Stream:
@@ -148,15 +108,16 @@ class _Stream:
     def __init__(
         self,
         files: list[LakeFile],
-        n_classes: int,
+        model: Estimator,
         by: Sequence[str],
         condition: conditions.Condition | None,
         *,
         skip_bad: bool,
         classes: Sequence[str] | None,
+        progress: StreamProgress | None,
     ) -> None:
-        self.files, self.n_classes, self.by, self.condition = files, n_classes, by, condition
-        self.skip_bad, self.classes = skip_bad, classes
+        self.files, self.model, self.by, self.condition = files, model, by, condition
+        self.skip_bad, self.classes, self.progress = skip_bad, classes, progress
         self.groups = Groups(len(by))
         self.keys: list[Key] = []
         self.bad: set[str] = set()
@@ -164,13 +125,13 @@ class _Stream:
         self.low, self.high = np.inf, -np.inf
 
     # ------------------------------------------------------------------------------------------------ one pass
-    def scan(self, passes: Passes, progress: Progress | None) -> GroupSums:
+    def scan(self, one: Pass) -> GroupSums:
         """Sum all files up, on all cores, in an order that does not depend on which core is faster."""
-
-        total, file = GroupSums(grouped=bool(self.by), sample_rows=passes.sample_rows), None
+        first, known_bad = bool(one.sample_rows), len(self.bad)
+        total, file = one.sums(), None
         part = total.fresh()
         started, rows, done = time.perf_counter(), 0, 0
-        for of_file, result in _in_order(passes.partial, self._blocks()):
+        for of_file, result in _in_order(one.reduce, self._blocks()):
             if of_file is not file:
                 total.merge(part)  # complete: a file that turns out bad half-way leaves nothing behind
                 part, file, done = total.fresh(), of_file, done + 1
@@ -179,9 +140,15 @@ class _Stream:
                 continue
             part.add(result)
             rows += len(result.block.logits)
-            if progress is not None:
-                progress(done, len(self.files), rows, rows / (time.perf_counter() - started))
+            if self.progress is not None:
+                self.progress(done, len(self.files), rows, rows / (time.perf_counter() - started))
         total.merge(part)
+        if not total.n_rows:
+            raise InputError("no rows are left: the files are empty, bad, or none of their rows meets the condition.")
+        if self.low == self.high:
+            raise InputError(f"logits must tell the classes apart; all values are {self.low}.")
+        if not first and len(self.bad) > known_bad:
+            raise _FilesChanged
         return total
 
     def _blocks(self) -> Iterator[tuple[LakeFile, Block | None]]:
@@ -194,7 +161,7 @@ class _Stream:
                     yield file, block
             except BadFileError as fault:
                 if not self.skip_bad:
-                    raise BadFileError(f"{fault} Nothing was estimated; --skip-bad leaves such out.") from fault
+                    raise BadFileError(f"{fault} Nothing was estimated; skip_bad=True leaves such out.") from fault
                 self.bad.add(file.name)
                 self.left_out[file.name] = LeftOut(file.name, None, str(fault))
                 yield file, None
@@ -235,7 +202,7 @@ class _Stream:
                 fragment = fragment.subset(filter=expression, schema=schema)
         positions = _Positions(fragment)
         names = [name for name in schema.names if name in needed]
-        scanner = open_scanner(fragment, schema, names, max(1, _BLOCK_VALUES // self.n_classes))
+        scanner = open_scanner(fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_))
         skipped, n_read = 0, 0
         for batch in scanner.to_batches():
             table, rows = pa.Table.from_batches([batch]), positions.take(batch.num_rows)
@@ -256,7 +223,7 @@ class _Stream:
         self, file: LakeFile, table: Any, logits: list[str], rows: Any
     ) -> tuple[tuple[Any, FloatArray] | None, int]:
         """Return a table and its logits without bad rows, and how many these were; a bad row stops, unless skipped."""
-        matrix, good = good_logits(table, logits, self.n_classes)
+        matrix, good = good_logits(table, logits, self.model.n_classes_)
         left = 0
         if good is not None:
             if not self.skip_bad:
@@ -280,8 +247,11 @@ class _Stream:
         return Block(matrix, numbers, right)
 
     def _class_names(self, schema: Any) -> Sequence[str] | None:
+        """Return the names of the classes: those in the file, those given, or those that the model learned."""
         stored = (schema.metadata or {}).get(CLASSES_KEY.encode())
-        return self.classes if stored is None or self.classes is not None else parse_classes(stored)
+        names = self.classes if stored is None else parse_classes(stored)
+        self.model._check_classes(names)
+        return self.model.class_names if names is None else names
 
 
 def open_scanner(fragment: Any, schema: Any, columns: list[str], rows: int) -> Any:

@@ -6,10 +6,10 @@ executors need Leadline installed; the model is sent to them once.
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,16 @@ from leadline.data.arrays import column_values, logit_columns
 from leadline.data.outputs import as_labels
 from leadline.data.segments import Groups, Key, resolve
 from leadline.engines.blocks import good_logits
-from leadline.engines.groups import ALL, Block, GroupSums, Passes
-from leadline.engines.wire import merge, pack, unpack
+from leadline.engines.wire import Parcel, merge, pack, unpack
 from leadline.errors import InputError
-from leadline.estimators.base import Estimator, State
-from leadline.estimators.persistence import load
+from leadline.estimators.base import Estimator
+from leadline.estimators.groups import ALL, Block, GroupSums, largest_groups
+from leadline.estimators.passes import MOST_JUDGED, Driven, Pass, drive, judge_sample
+from leadline.estimators.persistence import from_bytes, load, to_bytes
+from leadline.estimators.samples import GroupSamples
+from leadline.estimators.sums import State
+from leadline.results.estimate import Estimate
+from leadline.shift.source import sample_size
 
 try:
     from pyspark.sql import DataFrame, SparkSession, functions
@@ -38,7 +43,7 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_IS_ALL, _SUMS = "leadline_all", "leadline_sums"
+_IS_ALL, _ROWS, _SUMS = "leadline_all", "leadline_rows", "leadline_sums"
 FILE, ROW = "leadline_file", "leadline_row"  # where a row came from, for messages
 _RESULT = (
     ("accuracy", sql.DoubleType()), ("interval_low", sql.DoubleType()), ("interval_high", sql.DoubleType()),
@@ -55,7 +60,7 @@ def estimate(
     by: Sequence[str] = (),
     *,
     label: str | None = None,
-    level: float = 0.9,
+    confidence_level: float = 0.9,
     skip_bad: bool = False,
 ) -> DataFrame:
     """Estimate the accuracy over a Spark DataFrame, by group.
@@ -72,7 +77,7 @@ def estimate(
         Columns to group by; ``time:week`` (or hour, day, month) cuts times. Without any, all rows are one group.
     label
         A column with the true classes as integers, where they are known: for ``truth`` only.
-    level
+    confidence_level
         Nominal coverage of the intervals.
     skip_bad
         Leave out rows with logits that are missing or not finite, and count them, instead of failing.
@@ -86,17 +91,18 @@ def estimate(
     Notes
     -----
     For methods of one pass the result is lazy: nothing runs until it is used, and nothing passes through the driver.
-    Methods of several passes (COT, COTT) run now: after each pass the driver gets one row of sums for each group. If
-    the input is expensive to compute, ``df.cache()`` it first.
+    The intervals of groups then cover sampling error only, as no group sees the whole. Methods of several passes
+    (``auto``, COT, COTT) run now: after each pass the driver gets one row of sums for each group. If the input is
+    expensive to compute, ``df.cache()`` it first.
     """
     job = Job(df, model, logits, by, label=label, skip_bad=skip_bad)
-    if job.passes.once:
-        return job.lazy(level)
-    passes, sums, labels = job.run(total=not by)
+    if job.estimator.passes == "one":
+        return job.lazy(confidence_level)
+    found = job.run()
     rows = []
-    for number in sums.numbers()[bool(by) :]:
-        values = () if number == ALL else labels[number]
-        rows.append((*values, *_result_row(passes.estimate(number, level), sums, number)))
+    for number in found.sums.numbers()[bool(by) :]:
+        values = () if number == ALL else job.labels()[number]
+        rows.append((*values, *_result_row(found.estimate(number, confidence_level), found.sums, number)))
     with without_pandas_warning():
         return job.session.createDataFrame(rows, job.result_schema())
 
@@ -132,26 +138,81 @@ class Job:
         needed = {*self.columns, *(key.column for key in self.keys), *([label] if label else []), FILE, ROW}
         self.df = df.select(*[name for name in df.columns if name in needed])
         self.key_fields = [sql.StructField(key.name, _key_type(df, key)) for key in self.keys]
-        self.data = _model_bytes(model)
-        self.passes = Passes(_load(self.data), grouped=bool(by))
-        self._model = _share(self.session, self.data)
+        data = _model_bytes(model)
+        self.estimator = _load(data)
+        self._model = _share(self.session, data)
+        self._numbers: dict[tuple[Any, ...], int] = {}
 
-    def partial_sums(self, states: Mapping[Label, State] | None, *, total: bool, groups: bool) -> DataFrame:
-        """Return one row of sums for each group of each partition.
+    def labels(self) -> list[tuple[Any, ...]]:
+        """Return the values of each group, by its number."""
+        return list(self._numbers)
 
-        Parameters
-        ----------
-        states
-            The states of this pass; None for the first.
-        total, groups
-            Whether to sum all rows, and each group.
-        """
-        schema = self._sums_schema()
-        shared = None if states is None else _share(self.session, states)
+    def run(self) -> Driven:
+        """Make all passes."""
+        return drive(self.estimator, self._scan, grouped=bool(self.keys))
+
+    def lazy(self, confidence_level: float) -> DataFrame:
+        """Return the estimates of a method of one pass, to be worked out on the cluster."""
+        kept = 0 if self.keys else sample_size(self.estimator.n_classes_)
+        one = _Orders(self.estimator.start(), {}, sample_rows=kept)
+        schema, model, keys = self.result_schema(), self._model, [key.name for key in self.keys]
+
+        def conclude(table: pa.Table) -> pa.Table:
+            parcel, estimator = merge(table.column(_SUMS).to_pylist()), _load(model())
+            sums = GroupSums()
+            sums.put(0, parcel.reduced, parcel.counts, None)
+            judgement = None
+            if parcel.sample is not None:
+                judgement = judge_sample(estimator.source_, parcel.sample, sums.n_rows)
+            found = estimator.conclude(
+                estimator.start(), sums.of(0), judgement=judgement, confidence_level=confidence_level
+            )
+            values = [table.column(name)[0].as_py() for name in keys]
+            return _table([(*values, *_result_row(found, sums, 0))], schema)
+
+        return self._apply(self._partial_sums(one, total=not self.keys), conclude, schema)
+
+    def _scan(self, one: Pass) -> GroupSums:
+        """Make one pass on the cluster; one row of sums for each group comes back."""
+        numbers: dict[Label, int] = {None: ALL}
+        numbers.update(self._numbers)
+        own = {label: state for label, number in numbers.items() if (state := one.own(number)) is not None}
+        orders = _Orders(one.shared, own, sample_rows=one.sample_rows, summed=one.summed)
+        partial = self._partial_sums(orders, total=True)
+        rows, chosen = 0, frozenset[tuple[Any, ...]]()
+        if one.sample_rows and self.keys:
+            partial = partial.persist()
+            rows, chosen = self._sampled_groups(partial, one.sample_rows)
+        found = self._apply(partial, _adder([key.name for key in self.keys], rows, chosen), self._sums_schema())
+        sums = GroupSums(grouped=bool(self.keys), sample_rows=one.sample_rows)
+        for row in found.toArrow().to_pylist():
+            parcel = unpack(row[_SUMS])
+            values = tuple(row[key.name] for key in self.keys)
+            number = ALL if row[_IS_ALL] else self._numbers.setdefault(values, len(self._numbers))
+            sums.put(number, parcel.reduced, parcel.counts, parcel.sample)
+        if one.sample_rows and self.keys:
+            partial.unpersist()
+        if not sums.n_rows:
+            raise InputError("no rows are left: the table is empty, or none of its rows meets the condition.")
+        return sums
+
+    def _sampled_groups(self, partial: DataFrame, most: int) -> tuple[int, frozenset[tuple[Any, ...]]]:
+        """Return how many rows to keep of each group, and the groups worth it: what any engine would keep."""
+        names = [key.name for key in self.keys]
+        of_groups = partial.where(f"not {_IS_ALL}").groupBy(*(functions.col(f"`{name}`") for name in names))
+        counts = of_groups.agg(functions.sum(_ROWS).alias(_ROWS)).toArrow().to_pylist()
+        labels = [tuple(row[name] for name in names) for row in counts]
+        largest = largest_groups({i: row[_ROWS] for i, row in enumerate(counts)}, MOST_JUDGED)
+        size = GroupSamples(most).size(len(labels), self.estimator.n_classes_)
+        return size, frozenset(labels[i] for i in largest)
+
+    def _partial_sums(self, orders: _Orders, *, total: bool) -> DataFrame:
+        """Return one row of sums for each group of each partition, and for all its rows if wanted."""
+        schema, shared = self._sums_schema(), _share(self.session, orders)
         model, keys, names, label, skip_bad = self._model, self.keys, self.columns, self.label, self.skip_bad
 
         def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            worker = _Worker(_load(model()), keys, None if shared is None else shared(), grouped=groups)
+            worker = _Worker(_load(model()), keys, shared())
             for batch in batches:
                 worker.add(batch, names, label, skip_bad=skip_bad)
             yield from worker.result(schema, total=total)
@@ -160,8 +221,8 @@ class Job:
             return self.df.mapInArrow(reduce, schema)
 
     def _sums_schema(self) -> sql.StructType:
-        more = [sql.StructField(_IS_ALL, sql.BooleanType()), sql.StructField(_SUMS, sql.BinaryType())]
-        return sql.StructType([*self.key_fields, *more])
+        more = ((_IS_ALL, sql.BooleanType()), (_ROWS, sql.LongType()), (_SUMS, sql.BinaryType()))
+        return sql.StructType([*self.key_fields, *(sql.StructField(name, kind) for name, kind in more)])
 
     def result_schema(self) -> sql.StructType:
         """Return the columns of the result."""
@@ -173,62 +234,46 @@ class Job:
         with without_pandas_warning():
             return grouped.applyInArrow(work, schema)
 
-    def lazy(self, level: float) -> DataFrame:
-        """Return the estimates of a method of one pass, to be worked out on the cluster."""
-        partial = self.partial_sums(None, total=not self.keys, groups=bool(self.keys))
-        schema, model, keys = self.result_schema(), self._model, [key.name for key in self.keys]
 
-        def conclude(table: pa.Table) -> pa.Table:
-            total, counts = merge(table.column(_SUMS).to_pylist())
-            estimator = _load(model())
-            sums = GroupSums()
-            sums.put(0, total, counts)
-            found = estimator.conclude(estimator.start(), total, confidence_level=level)
-            values = [table.column(name)[0].as_py() for name in keys]
-            return _table([(*values, *_result_row(found, sums, 0))], schema)
+@dataclass(frozen=True)
+class _Orders:
+    """What executors are told of a pass: the state that groups share, and those of groups by their values."""
 
-        return self._apply(partial, conclude, schema)
+    shared: State | None
+    own: Mapping[Label, State]
+    sample_rows: int = 0
+    summed: bool = True
 
-    def run(self, *, total: bool = True) -> tuple[Passes, GroupSums, list[tuple[Any, ...]]]:
-        """Make all passes; return the states, the sums of the last pass, and the values of each group."""
-        schema = self._sums_schema()
-        numbers: dict[tuple[Any, ...], int] = {}
-        states: dict[Label, State] | None = None
-        whole = GroupSums(grouped=bool(self.keys))
 
-        def add_up(table: pa.Table) -> pa.Table:
-            return table.slice(0, 1).set_column(
-                table.column_names.index(_SUMS), _SUMS, [[pack(*merge(table.column(_SUMS).to_pylist()))]]
-            )
+def _adder(names: list[str], rows: int, chosen: frozenset[tuple[Any, ...]]) -> Callable[[pa.Table], pa.Table]:
+    """Return what adds up the sums of one group, and keeps ``rows`` of its rows if it is among those chosen."""
 
-        while True:
-            partial = self.partial_sums(states, total=total or bool(self.keys), groups=bool(self.keys))
-            rows = self._apply(partial, add_up, schema).toArrow().to_pylist()
-            if not rows:
-                raise InputError("no rows are left: the table is empty, or none of its rows meets --where.")
-            sums = GroupSums(grouped=bool(self.keys))
-            for row in rows:
-                reduced, counts = unpack(row[_SUMS])
-                values = tuple(row[key.name] for key in self.keys)
-                number = ALL if row[_IS_ALL] else numbers.setdefault(values, len(numbers))
-                sums.put(number, reduced, counts)
-            whole = whole if whole.n_rows else sums
-            if not self.passes.advance(sums):
-                return self.passes, whole, list(numbers)
-            names = {number: values for values, number in numbers.items()}
-            states = {names.get(number): state for number, state in self.passes.states().items()}
+    def add_up(table: pa.Table) -> pa.Table:
+        parcel = merge(table.column(_SUMS).to_pylist())
+        if not table.column(_IS_ALL)[0].as_py():
+            label = tuple(table.column(name)[0].as_py() for name in names)
+            parcel = parcel.with_sample_of(rows if label in chosen else 0)
+        return table.slice(0, 1).set_column(table.column_names.index(_SUMS), _SUMS, [[pack(parcel)]])
+
+    return add_up
 
 
 class _Worker:
     """The sums of one partition."""
 
-    def __init__(
-        self, estimator: Estimator, keys: Sequence[Key], states: Mapping[Label, State] | None, *, grouped: bool
-    ) -> None:
-        self.keys, self.groups = keys, Groups(len(keys))
-        self.passes = _NamedPasses(estimator, self.groups, states, grouped=grouped)
-        # Samples of many groups would be most of their rows, and travel: only that of all rows is kept.
-        self.sums = GroupSums(grouped=grouped, sample_rows=self.passes.sample_rows, sample_groups=False)
+    def __init__(self, estimator: Estimator, keys: Sequence[Key], orders: _Orders) -> None:
+        self.keys, self.groups, self.orders = keys, Groups(len(keys)), orders
+        self._labels: list[tuple[Any, ...]] = []
+        self.one = Pass(
+            estimator, bool(keys), orders.shared, self._own, sample_rows=orders.sample_rows, summed=orders.summed
+        )
+        self.sums = self.one.sums()
+
+    def _own(self, group: int) -> State | None:
+        """Return the state of a group, by its values."""
+        if group >= len(self._labels):
+            self._labels = self.groups.labels()
+        return self.orders.own.get(None if group == ALL else self._labels[group])
 
     def add(self, batch: Any, names: list[str], label: str | None, *, skip_bad: bool) -> None:
         """Add a record batch."""
@@ -237,7 +282,7 @@ class _Worker:
         table = pa.Table.from_batches([batch])
         if not table.num_rows:
             return
-        matrix, good = good_logits(table, names, self.passes.estimator.n_classes_)
+        matrix, good = good_logits(table, names, self.one.estimator.n_classes_)
         groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
         if good is not None:
             if not skip_bad:
@@ -247,40 +292,27 @@ class _Worker:
         if len(matrix):
             right = None
             if label is not None:
-                right = matrix.argmax(axis=1) == as_labels(column_values(table.column(label)), matrix)
-            self.sums.add(self.passes.partial(Block(matrix, groups, right)))
+                classes = self.one.estimator.class_names
+                labels = as_labels(column_values(table.column(label)), matrix, classes=classes)
+                right = matrix.argmax(axis=1) == labels
+            self.sums.add(self.one.reduce(Block(matrix, groups if self.keys else None, right)))
 
     def result(self, schema: sql.StructType, *, total: bool) -> Iterator[Any]:
         """Yield the sums of each group, and of all rows if wanted, as a record batch."""
         labels, rows = self.groups.labels(), []
+        first = bool(self.orders.sample_rows) or self.orders.shared is not None
         for number in self.sums.numbers() if self.sums.n_rows else []:
-            if (number == ALL and not total) or self.passes.state(number) is None:
+            reduced = self.sums.of(number)
+            if (number == ALL and not total) or not (first or reduced.sums):
                 continue
             values = (None,) * len(self.keys) if number == ALL else labels[number]
-            rows.append((*values, number == ALL, pack(self.sums.of(number), self.sums.counts(number))))
+            counts = self.sums.counts(number)
+            parcel = Parcel(counts, reduced if reduced.sums else None, self.sums.sample(number))
+            rows.append((*values, number == ALL, int(counts[0]), pack(parcel)))
         yield from _table(rows, schema).to_batches()
 
 
-class _NamedPasses(Passes):
-    """Passes on an executor, where states come by the values of the groups."""
-
-    def __init__(
-        self, estimator: Estimator, groups: Groups, states: Mapping[Label, State] | None, *, grouped: bool
-    ) -> None:
-        super().__init__(estimator, grouped=grouped)
-        self.first = states is None
-        self._groups, self._named, self._labels = groups, states or {}, groups.labels()
-
-    def state(self, group: int) -> State | None:
-        """Return the state of a group in this pass."""
-        if self.first:
-            return self.estimator.start()
-        if group >= len(self._labels):
-            self._labels = self._groups.labels()
-        return self._named.get(None if group == ALL else self._labels[group])
-
-
-def _result_row(found: Any, sums: GroupSums, number: int) -> tuple[Any, ...]:
+def _result_row(found: Estimate, sums: GroupSums, number: int) -> tuple[Any, ...]:
     """Return the columns of :data:`_RESULT`."""
     return (
         *(found.accuracy, *found.interval, found.n_samples),
@@ -302,22 +334,13 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: sql.StructType) -> Any:
 # ------------------------------------------------------------------------------------------------------- the model
 def _model_bytes(model: Estimator | str | Path) -> bytes:
     """Return the file of a fitted estimator."""
-    if not isinstance(model, Estimator):
-        load(model)
-        return Path(model).read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.leadline"
-        model.save(path)
-        return path.read_bytes()
+    return to_bytes(model if isinstance(model, Estimator) else load(model))
 
 
 @lru_cache(maxsize=4)
 def _load(data: bytes) -> Estimator:
     """Return the estimator in the bytes of a model file; a worker that serves many partitions keeps it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.leadline"
-        path.write_bytes(data)
-        return load(path)
+    return from_bytes(data)
 
 
 def _share(session: SparkSession, value: Any) -> Callable[[], Any]:

@@ -12,12 +12,13 @@ from typing import Any
 
 from leadline.data.arrays import label_column, logit_columns, one_line
 from leadline.engines import where as conditions
-from leadline.engines.arrow import BadFileError, LeftOut
-from leadline.engines.groups import ALL, GroupEstimate
+from leadline.engines.arrow import BadFileError
 from leadline.engines.lake import LakeFile, find_files, is_url
 from leadline.engines.spark import FILE, ROW, Job, without_pandas_warning
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
+from leadline.estimators.groups import ALL
+from leadline.results.estimates import Estimates, LeftOut
 
 DEFAULT_MASTER = "local[*]"
 
@@ -29,10 +30,10 @@ def estimate_place(
     master: str | None = None,
     by: Sequence[str] = (),
     where: str | None = None,
-    level: float = 0.9,
+    confidence_level: float = 0.9,
     together: bool = False,
     skip_bad: bool = False,
-) -> tuple[list[GroupEstimate], list[LeftOut]]:
+) -> Estimates:
     """Estimate the accuracy over a table in Parquet files on a Spark cluster.
 
     Parameters
@@ -43,13 +44,13 @@ def estimate_place(
         A file, folder, pattern or URL that driver and executors can reach.
     master
         The URL of the cluster (``spark://...``, ``yarn``, ``local[4]``, or ``sc://...`` for Spark Connect).
-    by, where, level, together, skip_bad
+    by, where, confidence_level, together, skip_bad
         As for :func:`leadline.engines.arrow.estimate_files`.
 
     Returns
     -------
-    tuple
-        The estimates of all rows and of each group, and what was left out.
+    Estimates
+        Of all rows together and of each group, and what was left out.
 
     Notes
     -----
@@ -63,13 +64,20 @@ def estimate_place(
         if condition is not None:
             unknown = conditions.columns(condition) - set(df.columns)
             if unknown:
-                raise InputError(f"column {min(unknown)!r} of --where is not in the table.")
+                raise InputError(f"column {min(unknown)!r} of the condition is not in the table.")
             df = df.where(conditions.to_sql(condition))
-        passes, sums, labels = Job(df, estimator, "logits", by, label=label, skip_bad=skip_bad).run()
-    bad_rows = int(sums.counts(ALL)[3])
+        job = Job(df, estimator, "logits", by, label=label, skip_bad=skip_bad)
+        found = job.run()
+    bad_rows = int(found.sums.counts(ALL)[3])
     if bad_rows:
         left_out.append(LeftOut(place, bad_rows, f"{place}: {bad_rows:,} rows."))
-    return passes.estimates(sums, labels, level, together=together), left_out
+    return found.estimates(
+        [key.name for key in job.keys],
+        job.labels(),
+        confidence_level=confidence_level,
+        together=together,
+        left_out=left_out,
+    )
 
 
 def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFile], list[LeftOut]]:
@@ -87,7 +95,7 @@ def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFi
         except (pa.ArrowException, OSError, InputError) as error:
             reason = f"{file.name}: cannot be read; is it complete? ({one_line(error)})."
             if not skip_bad:
-                raise BadFileError(f"{reason} Nothing was estimated; --skip-bad leaves such out.") from error
+                raise BadFileError(f"{reason} Nothing was estimated; skip_bad=True leaves such out.") from error
             bad.append(LeftOut(file.name, None, reason))
     if not good:
         raise InputError("no file is left: all are bad.")

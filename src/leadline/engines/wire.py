@@ -3,30 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.estimators.base import Reduced
-from leadline.estimators.sums import Sample
+from leadline.estimators.samples import Sample
+from leadline.estimators.sums import Reduced
 
 _COUNTS, _SAMPLE, _SUMS = "counts", "sample.", "sums."
 _PARTS = ("keys", "logits", "counts")
 
 
-def pack(reduced: Reduced, counts: NDArray[np.float64]) -> bytes:
-    """Return the sums and the counts of a group as bytes (safetensors)."""
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """What is known of a group after a pass over some of its rows.
+
+    Attributes
+    ----------
+    counts
+        Shape (4,): as :meth:`leadline.estimators.groups.GroupSums.counts` has them.
+    reduced
+        The sums; None in a pass that makes none.
+    sample
+        Rows that were kept; None for none.
+    """
+
+    counts: NDArray[np.float64]
+    reduced: Reduced | None = None
+    sample: Sample | None = None
+
+    def __add__(self, other: Parcel) -> Parcel:
+        """Merge what is known of other rows of the group."""
+        reduced = self.reduced + other.reduced if self.reduced and other.reduced else self.reduced or other.reduced
+        sample = self.sample + other.sample if self.sample and other.sample else self.sample or other.sample
+        return Parcel(self.counts + other.counts, reduced, sample)
+
+    def with_sample_of(self, size: int) -> Parcel:
+        """Return the same with at most so many rows kept; 0 keeps none."""
+        return replace(self, sample=None if self.sample is None or not size else self.sample.cut(size))
+
+
+def pack(parcel: Parcel) -> bytes:
+    """Return a parcel as bytes (safetensors)."""
     from safetensors.numpy import save
 
-    arrays: dict[str, NDArray[Any]] = {_SUMS + name: np.asarray(v, order="C") for name, v in reduced.sums.items()}
-    if reduced.sample is not None:
-        arrays |= {_SAMPLE + part: np.ascontiguousarray(getattr(reduced.sample, part)) for part in _PARTS}
-        arrays[_SAMPLE + "size"] = np.array([reduced.sample.size])
-    return bytes(save(arrays | {_COUNTS: np.ascontiguousarray(counts)}))
+    arrays: dict[str, NDArray[Any]] = {_COUNTS: np.ascontiguousarray(parcel.counts)}
+    if parcel.reduced is not None:
+        arrays |= {_SUMS + name: np.asarray(amount, order="C") for name, amount in parcel.reduced.sums.items()}
+    if parcel.sample is not None:
+        arrays |= {_SAMPLE + part: np.ascontiguousarray(getattr(parcel.sample, part)) for part in _PARTS}
+        arrays[_SAMPLE + "size"] = np.array([parcel.sample.size])
+    return bytes(save(arrays))
 
 
-def unpack(data: bytes) -> tuple[Reduced, NDArray[np.float64]]:
+def unpack(data: bytes) -> Parcel:
     """Undo :func:`pack`."""
     from safetensors.numpy import load
 
@@ -36,13 +68,10 @@ def unpack(data: bytes) -> tuple[Reduced, NDArray[np.float64]]:
         keys, logits, counts = (arrays[_SAMPLE + part] for part in _PARTS)
         sample = Sample(int(arrays[_SAMPLE + "size"][0]), keys, logits, counts)
     sums = {name.removeprefix(_SUMS): array for name, array in arrays.items() if name.startswith(_SUMS)}
-    return Reduced(sums, sample=sample), arrays[_COUNTS]
+    return Parcel(arrays[_COUNTS], Reduced(sums) if sums else None, sample)
 
 
-def merge(packed: Iterable[bytes]) -> tuple[Reduced, NDArray[np.float64]]:
-    """Return the sum of sums, added in an order that does not depend on which came first."""
+def merge(packed: Iterable[bytes]) -> Parcel:
+    """Return the sum of parcels, added in an order that does not depend on which came first."""
     first, *rest = (unpack(data) for data in sorted(packed))
-    total, counts = first
-    for reduced, more in rest:
-        total, counts = total + reduced, counts + more
-    return total, counts
+    return sum(rest, first)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray, IntArray, as_logits, row_blocks
-from leadline.estimators.base import Estimator, Reduced, State
-from leadline.estimators.sums import Sample
+from leadline.data.outputs import FloatArray, IntArray, row_blocks
+from leadline.estimators.base import Estimator
+from leadline.estimators.passes import InMemory
+from leadline.estimators.sums import Reduced, State
+from leadline.numeric import softmax
 from leadline.results.performance import Performance
-from leadline.shift.judgement import Grounds, Judgement, branches, row_readings, sample_size
-from leadline.shift.priors import softmax
+from leadline.shift.judgement import Judgement, branches, row_readings
 
 
 class Auto(Estimator):
@@ -46,38 +45,29 @@ class Auto(Estimator):
     """
 
     method = "auto"
+    passes = "two"
 
     def __init__(self) -> None:
         """Store nothing: there is nothing to choose."""
 
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        """Learn nothing beyond the sample of the source that every estimator keeps."""
+        """Learn nothing beyond the profile of the source that every estimator has."""
 
-    def advance(self, state: State, total: Reduced) -> State | None:
-        """After the first pass, judge the target; after the second, end."""
-        judged = None if state else self._judge(total)
-        if judged is None:
-            return None
-        found = judged[1]
+    def informed(self, judgement: Judgement) -> State:
+        """Return the biases and the belief in collapse."""
         return {
-            "restoring": found.restoring,
-            "reweighting": found.reweighting,
-            "collapse_weight": np.asarray(found.explained.collapse_weight),
+            "restoring": judgement.restoring,
+            "reweighting": judgement.reweighting,
+            "collapse_weight": np.asarray(judgement.explained.collapse_weight),
         }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Sample rows; in the second pass, also sum their probabilities of being right."""
-        values = self._values(logits, state) if state else np.zeros(len(logits))
-        reduced = Reduced.from_values(logits, values)
-        return replace(reduced, sample=Sample.of(logits, sample_size(self.n_classes_)))
-
-    def _values(self, logits: FloatArray, state: State) -> NDArray[np.float64]:
-        """Return the probability that each row is right, shape (n,)."""
-        grounds = self._source.grounds()
-        read = row_readings(grounds, grounds.log_probabilities(logits), state["restoring"], state["reweighting"])
-        label_shift, collapse = branches(grounds, read)
+        """Sum the probabilities of being right."""
+        scores = self.source_.log_probabilities(logits)
+        read = row_readings(self.source_, scores, state["restoring"], state["reweighting"])
+        label_shift, collapse = branches(self.source_, read)
         weight = float(state["collapse_weight"])
-        return np.asarray((1 - weight) * label_shift + weight * collapse)
+        return Reduced.from_values(logits, np.asarray((1 - weight) * label_shift + weight * collapse))
 
     def performance(self, logits: Any) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.
@@ -85,28 +75,27 @@ class Auto(Estimator):
         Parameters
         ----------
         logits
-            Shape (n, c): the classifier's outputs on the target.
+            Shape (n, c): the classifier's outputs on the target; or ``Outputs``.
 
         Notes
         -----
         Each row is spread over the classes by its probabilities after the class frequencies have been restored
         (collapse) or reweighted (label shift), in the proportion in which either is believed.
         """
-        logits = as_logits(logits, n_classes=self._check_fitted())
-        state, _, _ = self._reduce_all(logits)
-        grounds = self._source.grounds()
+        target = self._target(logits)
+        state = self._drive(InMemory(target)).state()
         weight = float(state["collapse_weight"])
         confusion = np.zeros((self.n_classes_, self.n_classes_))
-        for block in row_blocks(logits):
-            scores = grounds.log_probabilities(block)
+        for block in row_blocks(target):
+            scores = self.source_.log_probabilities(block)
             reweighted = softmax(scores + state["reweighting"].astype(scores.dtype))
             restored = softmax(scores + state["restoring"].astype(scores.dtype))
             np.add.at(confusion.T, block.argmax(axis=1), (1 - weight) * reweighted + weight * restored)
         return Performance(confusion)
 
     def _interval(
-        self, accuracy: float, total: Reduced, judged: tuple[Grounds, Judgement] | None, level: float
+        self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
     ) -> tuple[float, float]:
-        if judged is None:
-            return super()._interval(accuracy, total, judged, level)
-        return judged[1].interval(accuracy, level)
+        if judgement is None:
+            return super()._interval(accuracy, total, judgement, confidence_level)
+        return judgement.interval(accuracy, confidence_level)

@@ -9,89 +9,55 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import reduce as fold
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray, IntArray, as_labels, as_logits, row_blocks
+from leadline.data.outputs import FloatArray, IntArray, Outputs, as_logits, same_classes
+from leadline.data.segments import segment_rows
 from leadline.errors import InputError
-from leadline.estimators.sums import Rows, Sample, Tally, hashes
+from leadline.estimators.groups import ALL
+from leadline.estimators.passes import Driven, InMemory, Solved, drive, scan_blocks
+from leadline.estimators.samples import hashes
+from leadline.estimators.sums import Reduced, State
 from leadline.results.estimate import ClassEstimate, Estimate
+from leadline.results.estimates import Estimates
 from leadline.results.markup import html_table
-from leadline.shift.intervals import MODEL_ERROR, SAMPLING_ONLY, sampling_interval
-from leadline.shift.judgement import Grounds, Judgement, SourceRows, sample_size
+from leadline.shift.intervals import MODEL_ERROR, SAMPLING_ONLY, hull, sampling_interval
+from leadline.shift.judgement import Judgement
+from leadline.shift.source import SourceProfile, sample_size
 
-Sums = Mapping[str, NDArray[np.float64]]
-State = Mapping[str, NDArray[np.float64]]
-
-
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """What a block of rows leaves behind.
-
-    Attributes
-    ----------
-    sums
-        Named float64 arrays that add up over blocks. ``count``, ``value`` and ``square`` of shape (c,) are always
-        there: number, sum and sum of squares of the per-sample values by predicted class.
-    values
-        Shape (n,): the per-sample values whose mean is the estimate; not carried when blocks are added.
-    rows
-        What each row adds to the sums, where that says it all: sums by group need no further look at the logits. Not
-        carried when blocks are added.
-    sample
-        A bounded sample of the rows, for methods that need more than sums.
-    """
-
-    sums: Sums
-    values: NDArray[np.float64] | None = None
-    rows: Rows | None = None
-    sample: Sample | None = None
-
-    @classmethod
-    def from_values(
-        cls,
-        logits: FloatArray,
-        values: NDArray[np.float64],
-        by_row: Mapping[str, NDArray[np.float64] | Tally] | None = None,
-        /,
-        **more: NDArray[np.float64] | float,
-    ) -> Self:
-        """Sum per-sample values by predicted class and what ``by_row`` has for each row; take more sums as they are."""
-        rows = Rows(logits.argmax(axis=1), logits.shape[1], values, by_row or {})
-        sums = rows.sums() | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}
-        return cls(sums, values, None if more else rows)
-
-    def __add__(self, other: Reduced) -> Reduced:
-        """Merge two blocks; exact up to the rounding of float64, in any order."""
-        sample = other.sample if self.sample is None else self.sample
-        if self.sample is not None and other.sample is not None:
-            sample = self.sample + other.sample
-        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()}, sample=sample)
+__all__ = ["Estimator", "Reduced", "State", "learn_profile"]
 
 
 class Estimator(ABC):
     """Base of all estimators, with scikit-learn's conventions.
 
     A subclass stores its options in ``__init__``, learns in ``_fit`` into attributes that end in ``_``, and turns
-    rows into sums in ``reduce``. It overrides ``start``, ``advance`` and ``_accuracy`` only if one pass and a plain
-    mean are not enough.
+    rows into sums in ``reduce``. It says in ``passes`` how often the rows must be gone over, and overrides ``start``,
+    ``informed`` or ``advance``, and ``_accuracy``, only if one pass and a plain mean are not enough.
     """
 
+    #: How often the rows of a target are gone over: "one" pass; "two", the second with what ``informed`` makes of the
+    #: judgement; "many", until ``advance`` returns None.
+    passes: ClassVar[Literal["one", "two", "many"]] = "one"
     #: Options whose attribute has another name, because a method took it.
     _stored_as: ClassVar[Mapping[str, str]] = {}
 
     n_classes_: int
-    n_source_: int
-    source_accuracy_: float
-    source_logits_: NDArray[np.float32]
-    source_labels_: IntArray
-    source_marginal_: NDArray[np.float64]
+    classes_: tuple[str | int, ...]
+    source_: SourceProfile
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Refuse a class that says one thing of its passes and does another."""
+        super().__init_subclass__(**keywords)
+        for hook, passes in (("advance", "many"), ("informed", "two")):
+            if hook in vars(cls) and cls.passes != passes:
+                raise TypeError(f"{cls.__name__} defines {hook}, so it must say passes = {passes!r}.")
 
     # ------------------------------------------------------------------------------------------- for subclasses
     @property
@@ -111,9 +77,13 @@ class Estimator(ABC):
         """Return what the first pass over the target needs to know."""
         return {}
 
+    def informed(self, judgement: Judgement) -> State:
+        """Return what the second of two passes needs to know, given the judgement of the target."""
+        raise TypeError(f"{type(self).__name__} needs no second pass over {judgement}.")
+
     def advance(self, state: State, total: Reduced) -> State | None:
-        """Return the state of the next pass, given the sums of this one; None when this pass was the last."""
-        return None
+        """Return the state of the next of many passes, given the sums of this one; None when this was the last."""
+        raise TypeError(f"{type(self).__name__} needs no pass after {state}, {total}.")
 
     def _accuracy(self, state: State, total: Reduced) -> float:
         """Read the estimate off the sums."""
@@ -128,47 +98,51 @@ class Estimator(ABC):
         """Return what is worth telling about this estimate."""
         return {}
 
-    def _reduce_whole(self, logits: FloatArray) -> tuple[State, Reduced] | None:
-        """Reduce a whole target in a way that needs all rows at once; None to go by blocks and passes."""
+    def _solve(self, logits: FloatArray) -> Solved | None:
+        """Return last state and final sums from all rows at once; None to go by passes."""
         return None
 
-    @property
-    def sample_rows(self) -> int:
-        """How many rows of the target ``conclude`` wants to see besides the sums; 0 for none."""
-        return sample_size(self.n_classes_)
-
     # --------------------------------------------------------------------------------------------- the contract
-    def fit(self, logits: Any, labels: Any) -> Self:
+    def fit(self, logits: Any, labels: Any = None) -> Self:
         """Learn from a labelled source set.
 
         Parameters
         ----------
         logits
-            Shape (n, c): the classifier's outputs before softmax.
+            Shape (n, c): the classifier's outputs before softmax; or labelled ``Outputs``, whose class names are kept.
         labels
-            Shape (n,): index of the true class of each row.
+            Shape (n,): index of the true class of each row; None where ``Outputs`` bring them.
 
         Returns
         -------
         Self
             The estimator itself.
         """
-        logits = as_logits(logits)
-        labels = as_labels(labels, logits)
+        source = _labelled(logits, labels)
+        return self._fit_outputs(source, learn_profile(source))
+
+    def _fit_outputs(self, source: Outputs, profile: SourceProfile) -> Self:
+        """Learn from labelled outputs whose profile is known: that of one source serves every method."""
+        assert source.labels is not None
         self._forget()
-        self.n_source_, self.n_classes_ = (int(size) for size in logits.shape)
-        self.source_accuracy_ = float(np.mean(logits.argmax(axis=1) == labels))
-        self.source_marginal_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
-        # A bounded sample of the source stays, to judge targets against: in random order, but the same for any order of
-        # its rows and of its classes.
-        kept = np.argsort(hashes(np.sort(logits, axis=1)), kind="stable")[: sample_size(self.n_classes_)]
-        self.source_logits_, self.source_labels_ = logits[kept].astype(np.float32), labels[kept]
+        self.n_classes_, self.source_ = source.n_classes, profile
+        self.classes_ = source.classes or tuple(range(source.n_classes))
         try:
-            self._fit(logits, labels)
+            self._fit(source.logits, source.labels)
         except BaseException:  # an interrupted fit must not pass for a finished one either
             self._forget()
             raise
         return self
+
+    @property
+    def source_accuracy_(self) -> float:
+        """True accuracy on the source."""
+        return self.source_.accuracy
+
+    @property
+    def n_source_(self) -> int:
+        """Number of rows of the source."""
+        return self.source_.n_rows
 
     def estimate(self, logits: Any, *, confidence_level: float = 0.9, lower_bound: bool = False) -> Estimate:
         """Estimate the accuracy on unlabelled rows.
@@ -176,46 +150,75 @@ class Estimator(ABC):
         Parameters
         ----------
         logits
-            Shape (n, c): the same classifier's outputs on the target.
+            Shape (n, c): the same classifier's outputs on the target; or ``Outputs``, whose classes must be those of
+            the source.
         confidence_level
             Nominal coverage of the interval.
         lower_bound
             Also work out a lower bound by disagreement discrepancy (:mod:`leadline.shift.bounds`); slower.
         """
-        logits = as_logits(logits, n_classes=self._check_fitted())
-        state, total, values = self._reduce_all(logits)
-        if total.sample is None:
-            total = replace(total, sample=Sample.of(logits, sample_size(self.n_classes_)))
-        found = self.conclude(state, total, confidence_level=confidence_level, values=values)
+        target = self._target(logits)
+        found = self._estimate(target, confidence_level=confidence_level)
         if not lower_bound:
             return found
         from leadline.shift.bounds import lower_bound as bound
 
-        guaranteed = bound((self.source_logits_, self.source_labels_), logits, confidence=confidence_level)
+        source = (self.source_.logits, self.source_.labels)
+        guaranteed = bound(source, target, confidence_level=confidence_level)
         diagnostics = {**found.diagnostics, "lower_bound": guaranteed.to_dict()}
         return replace(found, lower_bound=guaranteed.accuracy, diagnostics=diagnostics)
 
-    def _reduce_all(self, logits: FloatArray) -> tuple[State, Reduced, NDArray[np.float64] | None]:
-        """Return the last state, the sums and the per-sample values of rows that are all in memory."""
-        whole = self._reduce_whole(logits)
-        if whole is not None:
-            return *whole, whole[1].values
-        parts: list[NDArray[np.float64] | None] = []
+    def _estimate(self, logits: FloatArray, *, confidence_level: float, judgement: Judgement | None = None) -> Estimate:
+        """Estimate on validated rows, shape (n, c), whose judgement may be known."""
+        rows = InMemory(logits)
+        found = self._drive(rows, judgement)
+        values = found.done[ALL][1].values
+        return found.estimate(ALL, confidence_level, rows.values if values is None else values)
 
-        def keep(block: Reduced) -> Reduced:
-            parts.append(block.values)
-            return block
+    def _drive(self, rows: InMemory, judgement: Judgement | None = None) -> Driven:
+        """Go over rows in memory."""
+        solved: dict[int, Solved | None] | None = None
+        if type(self)._solve is not Estimator._solve:
+            solved = {ALL: self._solve(rows.logits)}
+            solved |= {group: self._solve(rows.logits[chosen]) for group, chosen in rows.by_group()}
+        return drive(self, rows.scan, grouped=rows.groups is not None, judgement=judgement, solved=solved)
 
-        state = self.start()
-        while True:
-            parts.clear()
-            total = fold(Reduced.__add__, (keep(self.reduce(block, state)) for block in row_blocks(logits)))
-            following = self.advance(state, total)
-            if following is None:
-                break
-            state = following
-        known = [part for part in parts if part is not None]
-        return state, total, np.concatenate(known) if len(known) == len(parts) else None
+    def estimate_by(
+        self, outputs: Outputs, by: Sequence[str] | str, *, confidence_level: float = 0.9, together: bool = False
+    ) -> Estimates:
+        """Estimate the accuracy on unlabelled rows and on each segment of them.
+
+        Parameters
+        ----------
+        outputs
+            Outputs with metadata. Labels, where there are any, give each segment's true accuracy and are used for
+            nothing else.
+        by
+            Metadata columns; ``time:week`` (or hour, day, month) cuts times. Each combination of values is a segment.
+        confidence_level
+            Nominal coverage of the intervals.
+        together
+            Widen the intervals of the segments so that all of them together have that coverage.
+
+        Returns
+        -------
+        Estimates
+            Of all rows, and of each segment in the order of its values.
+
+        Notes
+        -----
+        The target is judged as a whole; segments borrow that verdict as far as their own rows are too few to tell.
+        """
+        if not isinstance(outputs, Outputs):
+            raise InputError(
+                f"outputs must be leadline.Outputs with the metadata to group by; got {type(outputs).__name__}."
+            )
+        names = [by] if isinstance(by, str) else list(by)
+        target = self._target(outputs)
+        right = None if outputs.labels is None else target.argmax(axis=1) == outputs.labels
+        numbers, labels = segment_rows(outputs, names)
+        found = self._drive(InMemory(target, numbers if names else None, right))
+        return found.estimates(names, labels, confidence_level=confidence_level, together=together)
 
     def estimate_blocks(self, blocks: Callable[[], Iterable[Any]], *, confidence_level: float = 0.9) -> Estimate:
         """Estimate the accuracy over rows that come in blocks, with only one block in memory at a time.
@@ -228,97 +231,96 @@ class Estimator(ABC):
             Nominal coverage of the interval.
         """
         n_classes = self._check_fitted()
-        state, n_before = self.start(), None
-        while True:
-            valid = (as_logits(block, n_classes=n_classes, partial=True) for block in blocks())
-            reduced = (self._with_sample(block, self.reduce(block, state)) for block in valid if len(block))
-            first = next(reduced, None)
-            total = None if first is None else fold(Reduced.__add__, reduced, first)
-            n = 0 if total is None else int(total.sums["count"].sum())
-            if n_before not in (None, n):
-                raise InputError(f"blocks must give the same rows every time it is called; got {n_before}, then {n}.")
-            if total is None:
-                raise InputError("blocks must give at least one row; got none.")
-            n_before = n
-            following = self.advance(state, total)
-            if following is None:
-                return self.conclude(state, total, confidence_level=confidence_level)
-            state = following
+        valid = lambda: (as_logits(block, n_classes=n_classes, partial=True) for block in blocks())  # noqa: E731
+        return drive(self, scan_blocks(valid)).estimate(ALL, confidence_level)
 
-    def _with_sample(self, logits: FloatArray, reduced: Reduced) -> Reduced:
-        """Add a bounded sample of the rows, from which targets are judged."""
-        if reduced.sample is not None:
-            return reduced
-        return replace(reduced, sample=Sample.of(logits, sample_size(self.n_classes_)))
+    def _target(self, logits: Any) -> FloatArray:
+        """Return validated rows of a target; refuse classes that are not those of the source."""
+        n_classes = self._check_fitted()
+        if not isinstance(logits, Outputs):
+            return as_logits(logits, n_classes=n_classes)
+        self._check_classes(logits.classes)
+        return as_logits(logits.logits, n_classes=n_classes)
 
     @property
-    def _source(self) -> SourceRows:
-        """The sample of the source that was kept."""
-        return SourceRows(
-            self.source_logits_, self.source_labels_, self.source_marginal_, self.source_accuracy_, self.n_source_
-        )
+    def class_names(self) -> tuple[str, ...] | None:
+        """The names of the classes, in the order of the logits; None where the source had none."""
+        return tuple(name for name in self.classes_ if isinstance(name, str)) or None
 
-    def _judge(self, total: Reduced) -> tuple[Grounds, Judgement] | None:
-        """Return what can be said about the target at large; None without a sample of its rows."""
-        if total.sample is None:
-            return None
-        rows = total.sample.draw(sample_size(self.n_classes_))
-        return self._source.grounds(), self._source.judge(rows, int(total.sums["count"].sum()))
+    def _check_classes(self, classes: Sequence[str] | None) -> None:
+        """Refuse names of classes, where both sides have any, that are others or in another order."""
+        if classes is not None and self.class_names is not None:
+            same_classes(classes, self.class_names)
+
+    def accuracy_of(self, state: State, total: Reduced) -> float:
+        """Return the estimated accuracy that final sums say."""
+        return float(np.clip(self._accuracy(state, total), 0.0, 1.0))
 
     def _interval(
-        self, accuracy: float, total: Reduced, judged: tuple[Grounds, Judgement] | None, level: float
+        self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
     ) -> tuple[float, float]:
-        """Return the interval: with a sample of the rows, the smallest that holds the estimate and what is likely.
+        """Return the interval: the method's own sampling error, and whatever the judgement holds likely.
 
         A method is not wrong by less because it does not know it: whatever it says, the interval reaches as far as that
         of the combined judgement.
         """
-        n = int(total.sums["count"].sum())
+        n = total.n_rows
         mean = total.sums["value"].sum() / n
-        low, high = sampling_interval(
+        sampling = sampling_interval(
             accuracy,
             target_variance=float(total.sums["square"].sum() / n - mean * mean),
             n_target=n,
             source_accuracy=self.source_accuracy_,
             n_source=self.n_source_,
-            level=level,
+            confidence_level=confidence_level,
         )
-        if judged is None:
-            return low, high
-        likely = judged[1].interval(judged[1].accuracy, level)
-        return min(accuracy, likely[0]), max(accuracy, likely[1])
+        if judgement is None:
+            return sampling
+        return hull(sampling, judgement.interval(judgement.accuracy, confidence_level))
 
     def conclude(
         self,
         state: State,
         total: Reduced,
         *,
+        judgement: Judgement | None = None,
         confidence_level: float = 0.9,
         values: NDArray[np.float64] | None = None,
     ) -> Estimate:
-        """Turn the sums of the last pass into an :class:`Estimate`."""
+        """Turn the sums of the last pass into an :class:`Estimate`.
+
+        Parameters
+        ----------
+        state, total
+            Of the last pass.
+        judgement
+            Of the target; without one, the interval covers sampling error only.
+        confidence_level
+            Nominal coverage of the interval.
+        values
+            Shape (n,): the per-sample values, where they were kept.
+        """
         if not 0.0 < confidence_level < 1.0:
             raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
         count = total.sums["count"]
-        accuracy = float(np.clip(self._accuracy(state, total), 0.0, 1.0))
-        judged = self._judge(total)
+        accuracy = self.accuracy_of(state, total)
         return Estimate(
             accuracy=accuracy,
-            interval=self._interval(accuracy, total, judged, confidence_level),
+            interval=self._interval(accuracy, total, judgement, confidence_level),
             confidence_level=confidence_level,
-            n_samples=int(count.sum()),
+            n_samples=total.n_rows,
             method=self.method,
             by_class=tuple(
                 ClassEstimate(label, int(number), float(share) if number else None)
-                for label, (number, share) in enumerate(zip(count, self._by_class(total), strict=True))
+                for label, number, share in zip(self.classes_, count, self._by_class(total), strict=True)
             ),
             correctness=values,
+            shift=None if judgement is None else judgement.shift(),
             diagnostics={
                 **self._diagnostics(state, total),
                 "source_accuracy": self.source_accuracy_,
                 "n_source": self.n_source_,
-                "interval_covers": SAMPLING_ONLY if judged is None else MODEL_ERROR,
-                **({} if judged is None else {"trust": judged[1].diagnostics(judged[0])}),
+                "interval_covers": SAMPLING_ONLY if judgement is None else MODEL_ERROR,
             },
         )
 
@@ -384,3 +386,33 @@ class Estimator(ABC):
         if not self.is_fitted:
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit(logits, labels) first.")
         return self.n_classes_
+
+
+def learn_profile(source: Outputs) -> SourceProfile:
+    """Return what judging targets needs of labelled outputs.
+
+    A bounded sample of the rows stays: in random order, but the same for any order of its rows and of its classes.
+    """
+    logits, labels = source.logits, source.labels
+    assert labels is not None
+    kept = np.argsort(hashes(np.sort(logits, axis=1)), kind="stable")[: sample_size(source.n_classes)]
+    return SourceProfile.learn(
+        logits[kept].astype(np.float32),
+        labels[kept],
+        marginal=np.bincount(labels, minlength=source.n_classes) / len(labels),
+        accuracy=float(np.mean(logits.argmax(axis=1) == labels)),
+        n_rows=len(logits),
+    )
+
+
+def _labelled(logits: Any, labels: Any) -> Outputs:
+    """Return logits and labels, or labelled outputs, as labelled outputs."""
+    if isinstance(logits, Outputs):
+        if labels is not None:
+            raise InputError("labels must be those of the outputs; give outputs alone, or logits and labels.")
+        if logits.labels is None:
+            raise InputError("outputs must have labels to fit on; got logits only.")
+        return logits
+    if labels is None:
+        raise InputError("labels must be given to fit on logits: the index of the true class of each row.")
+    return Outputs(logits, labels)

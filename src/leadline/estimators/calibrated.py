@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.estimators.alsa.training import sigmoid
-from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.shift.priors import top_two
+from leadline.estimators.sums import Reduced, State
+from leadline.numeric import sigmoid, top_two
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
-from leadline.estimators.base import Estimator, Reduced, State
-from leadline.shift.calibration import fit_temperature, log_softmax, matching_threshold
+from leadline.estimators.base import Estimator
+from leadline.estimators.sums import Reduced, State
+from leadline.numeric import log_softmax
+from leadline.shift.calibration import fit_temperature, matching_threshold
 
 
 class SoftmaxEstimator(Estimator):

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
-from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.estimators.sums import Tally
+from leadline.estimators.sums import Reduced, State, Tally
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
 _KLIEP_RIDGE = 1e-4

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from leadline.data.arrays import one_line
 from leadline.data.files import write_bytes
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
+from leadline.shift.source import SourceProfile
 from leadline.version import __version__
 
 FORMAT = "leadline-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_SOURCE = "source."  # before the names of the tensors that are the profile of the source
 
 _LEARNED_NAME = re.compile(r"[a-zA-Z]\w*_", re.ASCII)
 
@@ -40,11 +43,20 @@ def save(estimator: Estimator, path: str | Path, *, force: bool = False) -> None
     force
         Overwrite a file that exists.
     """
-    from safetensors.numpy import save as to_bytes
+    write_bytes(path, to_bytes(estimator), force=force)
+
+
+def to_bytes(estimator: Estimator) -> bytes:
+    """Return what :func:`save` writes."""
+    from safetensors.numpy import save as serialise
 
     estimator._check_fitted()
     learned = estimator._learned()
+    profile = vars(learned.pop("source_"))
+    arrays = [field.name for field in fields(SourceProfile) if isinstance(profile[field.name], np.ndarray)]
     tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
+    tensors |= {_SOURCE + name: np.ascontiguousarray(profile[name]) for name in arrays}
+    scalars = {field.name: profile[field.name] for field in fields(SourceProfile) if field.name not in arrays}
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -54,9 +66,10 @@ def save(estimator: Estimator, path: str | Path, *, force: bool = False) -> None
         "n_classes": str(estimator.n_classes_),
         "params": _to_json(estimator.get_params(), "option"),
         "state": _to_json({name: value for name, value in learned.items() if name not in tensors}, "learned"),
+        "source": _to_json(scalars, "learned"),
     }
     metadata["checksum"] = _checksum(metadata, tensors)
-    write_bytes(path, _sorted_header(to_bytes(tensors, metadata)), force=force)
+    return _sorted_header(serialise(tensors, metadata))
 
 
 def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | None = None) -> Estimator:
@@ -74,7 +87,18 @@ def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | 
     place = f"model file {one_line(path, most=1000)}"
     if not path.is_file():
         raise InputError(f"{place} does not exist." if not path.exists() else f"{place} is not a regular file.")
-    metadata, tensors = _read(path, place)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{place} cannot be read ({one_line(error.strerror or error)}).") from error
+    return from_bytes(data, place, methods=methods)
+
+
+def from_bytes(
+    data: bytes, place: str = "model", *, methods: Mapping[str, Callable[..., Estimator]] | None = None
+) -> Estimator:
+    """Return the estimator that :func:`to_bytes` gave; ``place`` is what errors call it."""
+    metadata, tensors = _read(data, place)
     if metadata.get("format") != FORMAT:
         raise InputError(f"{place} was not written by Leadline; use a file made by `leadline fit`.")
     version = metadata.get("format_version", "")
@@ -83,13 +107,14 @@ def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | 
             f"{place} has format {version}, newer than {FORMAT_VERSION}, the newest that Leadline {__version__} reads; "
             f"it was written by Leadline {one_line(metadata.get('leadline_version'))}. Upgrade Leadline."
         )
-    if version != str(FORMAT_VERSION) or metadata.pop("checksum", None) != _checksum(metadata, tensors):
+    if version not in ("1", str(FORMAT_VERSION)) or metadata.pop("checksum", None) != _checksum(metadata, tensors):
         raise InputError(f"{place} is damaged: its contents do not match its checksum. Make it again.")
     try:
         # Options that are sequences are tuples again, as constructors have them.
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in _from_json(metadata["params"]).items()}
         estimator = _make(metadata["method"], params, methods)
         state: dict[str, Any] = _from_json(metadata["state"]) | tensors
+        state = _with_profile(state, _from_json(metadata["source"])) if version != "1" else _from_first(state)
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -108,15 +133,40 @@ def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | 
     return estimator
 
 
-def _read(path: Path, place: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+def _with_profile(state: dict[str, Any], scalars: dict[str, Any]) -> dict[str, Any]:
+    """Return learned state with the profile of the source put together from its parts."""
+    arrays = {name.removeprefix(_SOURCE): state.pop(name) for name in list(state) if name.startswith(_SOURCE)}
+    return state | {"source_": SourceProfile(**arrays, **scalars), "classes_": tuple(state["classes_"])}
+
+
+def _from_first(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state in a file of format 1, which kept rows of the source and left learning from them for later."""
+    names = {"logits": "source_logits_", "labels": "source_labels_", "marginal": "source_marginal_"}
+    names |= {"accuracy": "source_accuracy_", "n_rows": "n_source_"}
+    profile = SourceProfile.learn(**{name: state.pop(old) for name, old in names.items()})
+    return state | {"source_": profile, "classes_": tuple(range(state["n_classes_"]))}
+
+
+def _read(data: bytes, place: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     """Return metadata and tensors of a safetensors file."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as deserialise
 
     try:
-        with safe_open(path, framework="numpy") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
-    except (SafetensorError, OSError, AttributeError, TypeError) as error:  # the last two: types that NumPy lacks
+        tensors = deserialise(data)
+        return _header(data)[0].get("__metadata__", {}), tensors
+    except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:  # types that NumPy lacks
         raise InputError(f"{place} is damaged or not a Leadline model ({one_line(error)}).") from error
+
+
+def _header(data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file and where it ends.
+
+    The file is the length of the header (8 bytes, little endian), the header as JSON padded by spaces to a multiple of
+    8 bytes, and the tensors at offsets that count from the end of the header.
+    """
+    end = 8 + int.from_bytes(data[:8], "little")
+    return json.loads(data[8:end]), end
 
 
 def _make(name: str, params: dict[str, Any], methods: Mapping[str, Callable[..., Estimator]] | None) -> Estimator:
@@ -176,12 +226,8 @@ def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, NDArray[Any]]) 
 
 
 def _sorted_header(data: bytes) -> bytes:
-    """Return a safetensors file with the keys of its header sorted; the library leaves metadata in random order.
-
-    The file is the length of the header (8 bytes, little endian), the header as JSON padded by spaces to a multiple of
-    8 bytes, and the tensors at offsets that count from the end of the header.
-    """
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    """Return a safetensors file with the keys of its header sorted; the library leaves metadata in random order."""
+    entries, end = _header(data)
+    header = json.dumps(entries, sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + data[end:]

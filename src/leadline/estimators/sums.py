@@ -1,4 +1,4 @@
-"""What single rows add to the sums of a block, and a bounded sample of rows; both merge over blocks."""
+"""What blocks of rows leave behind: sums that add up exactly, whatever the blocks and their order."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 
 Array = NDArray[np.float64]
+Sums = Mapping[str, Array]
+#: What a method carries from one pass over a target to the next.
+State = Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,77 +97,44 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """A uniform sample of the distinct rows seen, with how often each was seen: the rows with the smallest hashes.
-
-    A row's hash depends on its values alone, so that samples of blocks merge to the sample of the whole, whatever the
-    blocks and their order. A row that is in the sample of the whole is in that of each block which has it, so that
-    the counts are exact.
+class Reduced:
+    """What a block of rows leaves behind.
 
     Attributes
     ----------
-    size
-        The largest number of distinct rows k.
-    keys
-        Shape (m,), m <= k: the hashes, in rising order.
-    logits
-        Shape (m, c): the rows.
-    counts
-        Shape (m,): how often each row was seen.
-
-    Examples
-    --------
-    >>> rows = np.arange(200.0).reshape(100, 2)
-    >>> whole = Sample.of(rows, 10)
-    >>> parts = Sample.of(rows[60:], 10) + Sample.of(rows[:60], 10)
-    >>> len(whole), bool((whole.logits == parts.logits).all())
-    (10, True)
+    sums
+        Named float64 arrays that add up over blocks. ``count``, ``value`` and ``square`` of shape (c,) are always
+        there: number, sum and sum of squares of the per-sample values by predicted class.
+    values
+        Shape (n,): the per-sample values whose mean is the estimate; not carried when blocks are added.
+    rows
+        What each row adds to the sums, where that says it all: sums by group need no further look at the logits. Not
+        carried when blocks are added.
     """
 
-    size: int
-    keys: NDArray[np.uint64]
-    logits: FloatArray
-    counts: Array
+    sums: Sums
+    values: Array | None = None
+    rows: Rows | None = None
 
     @classmethod
-    def of(cls, logits: FloatArray, size: int) -> Self:
-        """Sample a block of rows, shape (n, c)."""
-        keys = hashes(logits)
-        found, first, counts = np.unique(keys, return_index=True, return_counts=True)
-        return cls(size, found[:size], np.array(logits[first[:size]]), counts[:size].astype(np.float64))
+    def from_values(
+        cls,
+        logits: FloatArray,
+        values: Array,
+        by_row: Mapping[str, Array | Tally] | None = None,
+        /,
+        **more: Array | float,
+    ) -> Self:
+        """Sum per-sample values by predicted class and what ``by_row`` has for each row; take more sums as they are."""
+        rows = Rows(logits.argmax(axis=1), logits.shape[1], values, by_row or {})
+        sums = rows.sums() | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}
+        return cls(sums, values, None if more else rows)
 
-    def __add__(self, other: Sample) -> Sample:
-        """Merge the samples of two blocks; exact, in any order."""
-        keys = np.concatenate([self.keys, other.keys])
-        found, first, places = np.unique(keys, return_index=True, return_inverse=True)
-        counts = np.bincount(places.reshape(-1), weights=np.concatenate([self.counts, other.counts]))
-        size = min(self.size, other.size)
-        logits = np.concatenate([self.logits, other.logits])[first[:size]]
-        return Sample(size, found[:size], logits, counts[:size].astype(np.float64))
+    @property
+    def n_rows(self) -> int:
+        """How many rows were reduced."""
+        return int(self.sums["count"].sum())
 
-    def __len__(self) -> int:
-        """Return the number of distinct rows in the sample."""
-        return len(self.keys)
-
-    def draw(self, most: int | None = None) -> FloatArray:
-        """Return rows as often as they were seen, shape (m, c); evenly thinned to at most ``most``."""
-        counts = self.counts.astype(np.int64)
-        total = int(counts.sum())
-        wanted = total if most is None else min(total, most)
-        places = np.arange(wanted) * total // max(wanted, 1)
-        return np.asarray(self.logits[np.searchsorted(np.cumsum(counts), places, side="right")])
-
-
-def hashes(logits: FloatArray) -> NDArray[np.uint64]:
-    """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
-    # Adding zero makes -0 and 0 the same bits.
-    bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
-    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=bits.shape[1:], dtype=np.uint64)
-    mixed = np.zeros(len(bits), dtype=np.uint64)
-    for column in range(len(factors)):
-        mixed += bits[:, column] * (factors[column] | np.uint64(1))
-        mixed ^= mixed >> np.uint64(29)
-    # The last steps of SplitMix64 spread what the products left in the upper bits.
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    def __add__(self, other: Reduced) -> Reduced:
+        """Merge two blocks; exact up to the rounding of float64, in any order."""
+        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()})

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.errors import InputError
 from leadline.estimators import dual
-from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
+from leadline.estimators.passes import InMemory, Solved, drive
+from leadline.estimators.sums import Reduced, State
 from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
@@ -35,6 +36,7 @@ _DECIMALS = 12
 class TransportEstimator(SoftmaxEstimator):
     """Base of the methods that transport softmax outputs onto labels distributed as in the source."""
 
+    passes = "many"
     #: Whether the estimate differs between plans of the same least cost.
     _needs_one_plan: ClassVar[bool]
 
@@ -152,7 +154,7 @@ class TransportEstimator(SoftmaxEstimator):
         place = place.reshape(-1)
         return (plan / plan.sum(axis=1, keepdims=True))[place], count[place].astype(np.float64)
 
-    def _reduce_whole(self, logits: FloatArray) -> tuple[State, Reduced] | None:
+    def _solve(self, logits: FloatArray) -> Solved | None:
         found = self._exact_shares(logits)
         if found is None:
             return None
@@ -249,7 +251,8 @@ class ThresholdedTransport(TransportEstimator):
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
         super()._fit(logits, labels)
         exact = self._exact_shares(logits)
-        state = self._last_state(logits) if exact is None else {}
+        self.threshold_ = np.inf  # every row counts as right until the threshold is known
+        state = drive(self, InMemory(logits).scan, judged=False).state() if exact is None else {}
         costs, masses, done = [], [], 0
         for tile in row_blocks(logits, _TILE_VALUES):
             rows = slice(done, done + len(tile))
@@ -260,14 +263,6 @@ class ThresholdedTransport(TransportEstimator):
             masses.append(mass[mass > 0])
         errors = round((1.0 - self.source_accuracy_) * self.n_source_)
         self.threshold_ = _matching_cost(np.concatenate(costs), np.concatenate(masses), errors)
-
-    def _last_state(self, logits: FloatArray) -> State:
-        """Return the state that the last pass over these rows would have."""
-        state = self.start()
-        while not state["final"]:
-            total = fold(Reduced.__add__, (self.reduce(block, state) for block in row_blocks(logits)))
-            state = self.advance(state, total) or state
-        return state
 
     def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
         costs, masses = _pieces(log_probabilities, shares, tied)

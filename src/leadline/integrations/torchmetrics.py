@@ -8,7 +8,8 @@ import numpy as np
 
 from leadline.data.outputs import as_logits
 from leadline.errors import InputError
-from leadline.estimators.base import Estimator, Reduced
+from leadline.estimators.base import Estimator
+from leadline.estimators.sums import Reduced
 
 try:
     import torch
@@ -28,7 +29,7 @@ class AccuracyEstimate(Metric):  # type: ignore[misc, unused-ignore]
     Parameters
     ----------
     model
-        A fitted estimator of one pass; COT and COTT need several.
+        A fitted estimator of one pass over the rows; ``auto``, COT and COTT need several.
     """
 
     full_state_update = False
@@ -38,7 +39,7 @@ class AccuracyEstimate(Metric):  # type: ignore[misc, unused-ignore]
     def __init__(self, model: Estimator, **options: Any) -> None:
         super().__init__(**options)
         n_classes = model._check_fitted()
-        if type(model).advance is not Estimator.advance:
+        if model.passes != "one":
             raise InputError(f"method {model.method} needs several passes over the data; use one that needs one.")
         self.model = model
         # The sums of any row tell which there are and how large.

@@ -1,4 +1,4 @@
-"""How far an estimate can be trusted: what can be checked without labels, in plain words."""
+"""How far to rely on an estimate: what can be checked without labels, in plain words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Verdict = Literal["good", "caution", "poor"]
 #: What a verdict says, from best to worst.
 VERDICTS: dict[Verdict, str] = {"good": "fine", "caution": "take care", "poor": "warning"}
 #: What the worst verdict of all checks means for the estimate.
-TRUST: dict[Verdict, tuple[str, str]] = {
+RELIANCE: dict[Verdict, tuple[str, str]] = {
     "good": ("reasonable", "No check speaks against this estimate. No check can prove it right either."),
     "caution": ("limited", "At least one assumption is in doubt. Label a small sample before you act on the number."),
     "poor": ("low", "At least one assumption seems broken. Label a sample before you rely on the number."),
@@ -117,7 +117,7 @@ def check_classes(
         "poor": f"The mix of classes has moved far: {changes}. Either the classes are more or less frequent than on "
         "the source, or the classifier confuses them; without labels the two look alike.",
     }
-    return Check("change of the label marginal", verdict, distance, found + meaning[verdict])
+    return Check("change of the predicted shares", verdict, distance, found + meaning[verdict])
 
 
 def check_agreement(estimates: Mapping[str, float]) -> Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.comparison import Comparison, ComparisonRow, Fitted, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.comparison import Comparison, ComparisonRow, Progress, counting, evaluate, fit_planned, plan_fits
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.report.assumptions import TRUST, Check, check_agreement, check_classes, check_reach, check_width, worst
+from leadline.report.assumptions import RELIANCE, Check, check_agreement, check_classes, check_reach, check_width, worst
 from leadline.results.estimate import Estimate
+from leadline.results.estimates import MISSING
 from leadline.results.render import percent, plain
+from leadline.results.words import sentences
 from leadline.version import __version__
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
 
 MOST_SEGMENTS = 50
-MISSING = "(missing)"
 _PACKAGES = ("numpy", "scipy", "numba", "POT", "matplotlib")
 _REACH_METHOD = "alsa-g"
 
@@ -44,7 +45,7 @@ class ClassLine:
 
 @dataclass(frozen=True)
 class SegmentLine:
-    """The samples with one value of the column of segments."""
+    """The samples of one segment."""
 
     name: str
     count: int
@@ -70,7 +71,7 @@ class TargetReport:
     checks
         What can be checked without labels.
     explanation
-        The main method's own words about this estimate, where it has any.
+        What the estimate rests on, in sentences.
     methods
         One row per method.
     classes, segments
@@ -91,9 +92,9 @@ class TargetReport:
     segments_left_out: int
 
     @property
-    def trust(self) -> str:
-        """How far the checks let the estimate be trusted: "reasonable", "limited" or "low"."""
-        return TRUST[worst(self.checks)][0]
+    def reliance(self) -> str:
+        """How far the checks let people rely on the estimate: "reasonable", "limited" or "low"."""
+        return RELIANCE[worst(self.checks)][0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -102,8 +103,8 @@ class TargetReport:
             "answer": self.answer,
             **self.estimate.to_dict(),
             "truth": self.truth,
-            "trust": self.trust,
-            "trust_text": TRUST[worst(self.checks)][1],
+            "reliance": self.reliance,
+            "reliance_text": RELIANCE[worst(self.checks)][1],
             "checks": [check.to_dict() for check in self.checks],
             "explanation": list(self.explanation),
             "methods": [
@@ -131,7 +132,7 @@ class Report:
     comparison
         All methods on all targets.
     by
-        The column of segments, if any.
+        The columns of segments, if any.
     settings
         Options of each method, and whatever else the caller wants to be kept.
     versions
@@ -146,7 +147,7 @@ class Report:
     source: Mapping[str, Any]
     targets: tuple[TargetReport, ...]
     comparison: Comparison
-    by: str | None
+    by: tuple[str, ...]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     created: str
@@ -160,7 +161,7 @@ class Report:
             "source": dict(self.source),
             "targets": [target.to_dict() for target in self.targets],
             "mean_absolute_errors": self.comparison.mean_absolute_errors(),
-            "by": self.by,
+            "by": list(self.by),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "created": self.created,
@@ -182,7 +183,7 @@ def build_report(
     *,
     method: str | None = None,
     methods: Iterable[str] | None = None,
-    by: str | None = None,
+    by: Sequence[str] = (),
     seed: int = 0,
     confidence_level: float = 0.9,
     source_name: str = "source",
@@ -202,7 +203,7 @@ def build_report(
     methods
         All methods to show side by side; None for every one.
     by
-        A metadata column; each of its values becomes a segment.
+        Metadata columns, as ``Estimator.estimate_by`` takes them; each combination of values becomes a segment.
     seed
         Of methods with something random.
     confidence_level
@@ -231,16 +232,17 @@ def build_report(
     report = counting(progress, len(plan) * (1 + len(targets)))
     fits = fit_planned(source, plan, progress=report)
     fitted = {fit.method: fit.estimator for fit in fits}
-    reach = _outside_reach(fitted, source.logits)
+    reach = None
+    if _REACH_METHOD in fitted:
+        reach = _outside_reach(fitted[_REACH_METHOD].estimate(source.logits, confidence_level=confidence_level))
     parts: list[TargetReport] = []
     rows: list[ComparisonRow] = []
     for name in targets:
         target = targets[name]
-        part = evaluate(
-            fits, {name: target}, classes=source.classes, confidence_level=confidence_level, progress=report
-        )
+        part = evaluate(fits, {name: target}, confidence_level=confidence_level, progress=report)
         rows.extend(part.rows)
-        parts.append(_target(fits, main, name, source, target, part, by=by, source_reach=reach))
+        segments, left_out = _segments(fitted[main], name, target, by, confidence_level)
+        parts.append(_target(main, name, source, target, part, segments, left_out, source_reach=reach))
     return Report(
         method=main,
         source={
@@ -252,7 +254,7 @@ def build_report(
         },
         targets=tuple(parts),
         comparison=Comparison(tuple(rows), confidence_level),
-        by=by,
+        by=tuple(by),
         settings={
             "seed": seed,
             "options": {name: estimator.get_params() for name, estimator in fitted.items()},
@@ -275,27 +277,25 @@ def class_names(outputs: Outputs) -> tuple[str, ...]:
 
 
 def _target(
-    fits: Sequence[Fitted],
     main: str,
     name: str,
     source: Outputs,
     target: Outputs,
     comparison: Comparison,
+    segments: tuple[SegmentLine, ...],
+    segments_left_out: int,
     *,
-    by: str | None,
     source_reach: float | None,
 ) -> TargetReport:
     """Put together what is said about one target."""
-    fitted = {fit.method: fit.estimator for fit in fits}
     level = comparison.confidence_level
-    estimate = fitted[main].estimate(target.logits, confidence_level=level)
-    segments, left_out = _segments(fitted[main], name, target, by, level)
+    found = {row.method: row.estimate for row in comparison if row.estimate is not None}
+    estimate = found[main]
     shares = [_predicted_shares(outputs) for outputs in (source, target)]
     sizes = (len(source), len(target))
     checks = [check_classes(shares[0], shares[1], class_names(source), sizes)]
-    target_reach = _outside_reach(fitted, target.logits)
-    if source_reach is not None and target_reach is not None:
-        checks.insert(0, check_reach(target_reach, source_reach))
+    if source_reach is not None:
+        checks.insert(0, check_reach(_outside_reach(found[_REACH_METHOD]), source_reach))
     checks.append(check_agreement({row.method: row.accuracy for row in comparison}))
     checks.append(check_width(estimate.interval))
     low, high = estimate.interval
@@ -306,31 +306,21 @@ def _target(
     )
     return TargetReport(
         name=name,
-        estimate=replace(estimate, correctness=None),
+        estimate=estimate,
         truth=target.accuracy,
         answer=answer,
         checks=tuple(checks),
-        explanation=_explanation(estimate),
+        explanation=tuple(sentences(estimate)),
         methods=comparison.rows,
         classes=_classes(estimate, source, target, shares),
         segments=segments,
-        segments_left_out=left_out,
+        segments_left_out=segments_left_out,
     )
 
 
-def _explanation(estimate: Estimate) -> tuple[str, ...]:
-    """Return what the method says about its own estimate, one sentence or several."""
-    explain = getattr(estimate, "explain", None)
-    words = explain() if callable(explain) else ()
-    return (words,) if isinstance(words, str) else tuple(map(str, words))
-
-
-def _outside_reach(fitted: Mapping[str, Estimator], logits: Any) -> float | None:
-    """Return the share of rows out of the anchors' reach, where ALSA is among the methods."""
-    if _REACH_METHOD not in fitted:
-        return None
-    share = fitted[_REACH_METHOD].estimate(logits).diagnostics["rectified_share"]
-    return float(share)
+def _outside_reach(estimate: Estimate) -> float:
+    """Return the share of rows out of the anchors' reach, of an estimate by ALSA."""
+    return float(estimate.diagnostics["rectified_share"])
 
 
 def _predicted_shares(outputs: Outputs) -> NDArray[np.float64]:
@@ -356,32 +346,37 @@ def _classes(
     names, truths, known = class_names(source), _precision(target), _precision(source)
     return tuple(
         ClassLine(
-            name=names[entry.label],
+            name=names[k],
             count=entry.count,
-            share=float(shares[1][entry.label]),
-            source_share=float(shares[0][entry.label]),
+            share=float(shares[1][k]),
+            source_share=float(shares[0][k]),
             accuracy=entry.accuracy,
-            source_accuracy=known[entry.label],
-            truth=truths[entry.label],
+            source_accuracy=known[k],
+            truth=truths[k],
         )
-        for entry in estimate.by_class
+        for k, entry in enumerate(estimate.by_class)
     )
 
 
 def _segments(
-    estimator: Estimator, name: str, target: Outputs, by: str | None, level: float
+    estimator: Estimator, name: str, target: Outputs, by: Sequence[str], confidence_level: float
 ) -> tuple[tuple[SegmentLine, ...], int]:
     """Return a line per segment, the largest first, and how many were left out."""
-    if by is None:
+    if not by:
         return (), 0
     try:
-        groups = sorted(target.groups(by).items(), key=lambda item: -len(item[1]))
-        lines = []
-        for group, rows in groups[:MOST_SEGMENTS]:
-            part = Outputs(target.logits[rows], None if target.labels is None else target.labels[rows])
-            result = estimator.estimate(part.logits, confidence_level=level)
-            label = MISSING if group is None else str(group)
-            lines.append(SegmentLine(label, len(part), result.accuracy, result.interval, part.accuracy))
+        found = estimator.estimate_by(target, by, confidence_level=confidence_level)
     except InputError as error:
         raise InputError(f"target {name}: {error}") from error
-    return tuple(lines), max(0, len(groups) - MOST_SEGMENTS)
+    largest = sorted(found, key=lambda row: -row.estimate.n_samples)[:MOST_SEGMENTS]
+    lines = tuple(
+        SegmentLine(
+            ", ".join(MISSING if value is None else str(value) for value in row.group.values()),
+            row.estimate.n_samples,
+            row.estimate.accuracy,
+            row.estimate.interval,
+            row.truth,
+        )
+        for row in largest
+    )
+    return lines, len(found) - len(lines)

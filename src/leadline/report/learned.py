@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, as_labels, as_logits
 from leadline.errors import InputError
 from leadline.estimators.alsa.band import band_width
+from leadline.numeric import log_softmax, normal_quantile
 from leadline.report.plane import checked_pair
 from leadline.report.style import COLOURS, SIGNED, axes_or_new, short, styled, tidy
-from leadline.shift.calibration import fit_temperature, log_softmax
+from leadline.shift.calibration import fit_temperature
 
 if TYPE_CHECKING:
     from leadline.estimators import ALSA
@@ -246,7 +246,7 @@ def band(logits: Any | Mapping[str, Any], ax: Axes | None = None, *, confidence:
             label=f"{short(name) + ': ' if name else ''}band {widths[name]:.3g} wide",
         )  # fmt: skip
     drawn.set(xlabel="position along (1, …, 1), in units of the logits", ylabel="share of the samples (%)")
-    across = 2 * NormalDist().inv_cdf(0.5 + confidence / 2) * _deviation_across(first)
+    across = 2 * normal_quantile(0.5 + confidence / 2) * _deviation_across(first)
     drawn.set_title(f"across the band the logits are {across:.3g} wide")
     drawn.set_ylim(0, 1.4 * drawn.get_ylim()[1])
     drawn.legend(frameon=False, loc="upper right")

@@ -72,22 +72,22 @@ def _page(report: Report, sections: Sequence[Section], images: dict[int, str]) -
     return template.substitute(
         title=title,
         headline=escape(printable(headline(report))),
-        trust=_trust(report),
+        reliance=_reliance(report),
         body=body,
         version=escape(report.versions["leadline"]),
         created=escape(report.created),
     )
 
 
-def _trust(report: Report) -> str:
-    """Return how far to trust the answer, in one line."""
+def _reliance(report: Report) -> str:
+    """Return how far to rely on the answer, in one line."""
     if len(report.targets) == 1:
-        return f"Trust: <strong>{escape(report.targets[0].trust)}</strong>. The reasons follow."
+        return f"Reliance: <strong>{escape(report.targets[0].reliance)}</strong>. The reasons follow."
     counts = {
-        level: sum(target.trust == level for target in report.targets) for level in ("reasonable", "limited", "low")
+        level: sum(target.reliance == level for target in report.targets) for level in ("reasonable", "limited", "low")
     }
     words = ", ".join(f"<strong>{level}</strong> for {count}" for level, count in counts.items() if count)
-    return f"Trust: {words} of {len(report.targets)} targets. The reasons follow."
+    return f"Reliance: {words} of {len(report.targets)} targets. The reasons follow."
 
 
 def _section(section: Section, images: dict[int, str]) -> str:

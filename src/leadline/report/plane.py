@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
+from leadline.numeric import log_softmax
 from leadline.report.style import short
-from leadline.shift.calibration import log_softmax
 
 
 @dataclass(frozen=True, eq=False)

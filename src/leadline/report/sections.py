@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leadline.estimators import METHODS
-from leadline.report.assumptions import TRUST, VERDICTS, worst
+from leadline.report.assumptions import RELIANCE, VERDICTS, worst
 from leadline.report.content import ClassLine, Report, TargetReport
 from leadline.report.pictures import Picture, detailed_targets
 from leadline.results.render import Cell, Table, interval, percent, points
@@ -100,12 +100,19 @@ def outline(
 def _summary(report: Report) -> Section:
     """Return a line per target."""
     labelled = any(target.truth is not None for target in report.targets)
-    header = ["target", "estimated accuracy", "interval", "samples", "trust", *(["true", "error"] if labelled else [])]
+    header = [
+        "target",
+        "estimated accuracy",
+        "interval",
+        "samples",
+        "reliance",
+        *(["true", "error"] if labelled else []),
+    ]
     rows: list[list[Cell | str]] = []
     for target in report.targets:
         estimate = target.estimate
         cells: list[Cell | str] = [target.name, Cell(percent(estimate.accuracy), bar=estimate.accuracy)]
-        cells += [interval(estimate.interval), f"{estimate.n_samples:,}", target.trust]
+        cells += [interval(estimate.interval), f"{estimate.n_samples:,}", target.reliance]
         if labelled:
             error = None if target.truth is None else estimate.accuracy - target.truth
             cells += [percent(target.truth), points(error)]
@@ -117,7 +124,7 @@ def _target(
     report: Report, target: TargetReport, pictures: Sequence[Picture], all_classes: bool, *, folded: bool
 ) -> Section:
     """Return what is said about one target."""
-    level, meaning = TRUST[worst(target.checks)]
+    level, meaning = RELIANCE[worst(target.checks)]
     paragraphs = [target.answer] if len(report.targets) > 1 else []
     if target.truth is not None:
         error = target.estimate.accuracy - target.truth
@@ -125,11 +132,8 @@ def _target(
             f"The target has labels, which no method saw: the true accuracy is {percent(target.truth)}, "
             f"so that the estimate is off by {points(error)} points."
         )
-    paragraphs.append(f"Trust: {level}. {meaning}")
+    paragraphs.append(f"Reliance: {level}. {meaning}")
     paragraphs.extend(target.explanation)
-    covers = target.estimate.diagnostics.get("interval_covers")
-    if covers:
-        paragraphs.append(f"The interval covers {covers}.")
     checks = Table(
         ["check", "verdict", "what was found"],
         [[check.name, f"{_SIGNS[check.verdict]} {VERDICTS[check.verdict]}", check.text] for check in target.checks],
@@ -143,7 +147,7 @@ def _target(
         paragraphs.append(
             f"The {len(target.segments)} largest segments are listed, {target.segments_left_out:,} are not."
         )
-    heading = f"How far to trust it: {target.name}" if len(report.targets) == 1 else target.name
+    heading = f"How far to rely on it: {target.name}" if len(report.targets) == 1 else target.name
     return Section(heading, paragraphs, tables, pictures, folded)
 
 
@@ -185,8 +189,9 @@ def _segment_table(report: Report, target: TargetReport) -> Table:
         cells: list[Cell | str] = [line.name, Cell(percent(line.accuracy), bar=line.accuracy)]
         cells += [interval(line.interval), f"{line.count:,}", *([percent(line.truth)] if labelled else [])]
         rows.append(cells)
-    header = [report.by or "", "estimated accuracy", "interval", "samples", *(["true"] if labelled else [])]
-    return Table(header, rows, f"By {report.by}")
+    by = ", ".join(report.by)
+    header = [by, "estimated accuracy", "interval", "samples", *(["true"] if labelled else [])]
+    return Table(header, rows, f"By {by}")
 
 
 def _methods(report: Report) -> Section:

@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.results.markup import html_table
+from leadline.results.shift import Shift
 
 
 @dataclass(frozen=True)
 class ClassEstimate:
     """The estimate for the samples that were predicted to be of one class.
 
-    ``accuracy`` is the estimated share of them that truly is of this class (the class's precision); None where
-    the class was never predicted.
+    ``label`` is the name of the class where it is known, else its number. ``accuracy`` is the estimated share of them
+    that truly is of this class (the class's precision); None where the class was never predicted.
     """
 
-    label: int
+    label: str | int
     count: int
     accuracy: float | None
 
@@ -53,6 +54,8 @@ class Estimate:
     correctness
         Shape (n,): the probability that each prediction is right (0 or 1 from thresholded methods); None where the
         method gives no such thing or the rows were not kept.
+    shift
+        How the target differs from the source; None where it was not judged.
     lower_bound
         Accuracy that disagreement discrepancy guarantees under its condition; only if it was asked for.
     diagnostics
@@ -66,6 +69,7 @@ class Estimate:
     method: str
     by_class: tuple[ClassEstimate, ...]
     correctness: NDArray[np.float64] | None = None
+    shift: Shift | None = None
     lower_bound: float | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
@@ -78,6 +82,7 @@ class Estimate:
             "confidence_level": self.confidence_level,
             "n_samples": self.n_samples,
             "lower_bound": self.lower_bound,
+            "shift": None if self.shift is None else self.shift.to_dict(),
             "by_class": [entry.to_dict() for entry in self.by_class],
             "diagnostics": dict(self.diagnostics),
         }
@@ -86,11 +91,7 @@ class Estimate:
         """Return in words what the estimate is, which assumption holds, and how far to trust it."""
         from leadline.results.words import sentences
 
-        return " ".join(
-            sentences(
-                self.accuracy, self.interval, self.confidence_level, self.n_samples, self.method, self.diagnostics
-            )
-        )
+        return " ".join(sentences(self))
 
     def __str__(self) -> str:
         """Return one line for people."""

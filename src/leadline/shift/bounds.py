@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, as_labels, as_logits
 from leadline.errors import InputError
-
-Array = NDArray[np.float64]
+from leadline.numeric import Array, sigmoid
 
 _MOST_ROWS = 10_000  # rows of each side that a critic is trained on
 _MOST_VALUES = 4_000_000  # ... fewer with many classes
@@ -30,7 +29,7 @@ class LowerBound:
     ----------
     accuracy
         The bound: ``source_accuracy - discrepancy - sampling``, at least 0.
-    confidence
+    confidence_level
         Probability with which sampling alone does not break it.
     source_accuracy
         Accuracy on the source rows that were kept from the critics.
@@ -41,7 +40,7 @@ class LowerBound:
     """
 
     accuracy: float
-    confidence: float
+    confidence_level: float
     source_accuracy: float
     discrepancy: float
     sampling: float
@@ -51,7 +50,7 @@ class LowerBound:
         return dict(vars(self))
 
 
-def lower_bound(source: tuple[Any, Any], target: Any, *, confidence: float = 0.95, seed: int = 0) -> LowerBound:
+def lower_bound(source: tuple[Any, Any], target: Any, *, confidence_level: float = 0.95, seed: int = 0) -> LowerBound:
     """Bound the accuracy on the target from below.
 
     Parameters
@@ -60,7 +59,7 @@ def lower_bound(source: tuple[Any, Any], target: Any, *, confidence: float = 0.9
         Logits of shape (n, c) and labels of shape (n,).
     target
         Logits of shape (m, c), unlabelled.
-    confidence
+    confidence_level
         Probability with which the bound survives sampling error.
     seed
         Of the split into rows that train critics and rows that judge them.
@@ -87,8 +86,8 @@ def lower_bound(source: tuple[Any, Any], target: Any, *, confidence: float = 0.9
     >>> bool(0.5 < bound.accuracy < np.mean(logits.argmax(1) == labels))
     True
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must be between 0 and 1; got {confidence}.")
+    if not 0.0 < confidence_level < 1.0:
+        raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
     source_logits = as_logits(source[0], name="source logits")
     labels = as_labels(source[1], source_logits)
     target_logits = as_logits(target, name="target logits", n_classes=source_logits.shape[1])
@@ -112,10 +111,10 @@ def lower_bound(source: tuple[Any, Any], target: Any, *, confidence: float = 0.9
         discrepancy = max(discrepancy, _agreement(judged_source, critic) - _agreement(judged_target, critic))
     n_source, n_target = len(source_test), len(target_test)
     sampling = float(
-        np.sqrt((n_source + 4 * n_target) * np.log(1.0 / (1.0 - confidence)) / (2.0 * n_source * n_target))
+        np.sqrt((n_source + 4 * n_target) * np.log(1.0 / (1.0 - confidence_level)) / (2.0 * n_source * n_target))
     )
     accuracy = float(np.mean(source_logits[source_test].argmax(axis=1) == labels[source_test]))
-    return LowerBound(max(0.0, accuracy - discrepancy - sampling), confidence, accuracy, discrepancy, sampling)
+    return LowerBound(max(0.0, accuracy - discrepancy - sampling), confidence_level, accuracy, discrepancy, sampling)
 
 
 def _halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -156,7 +155,7 @@ def _train_critic(source: Array, target: Array, rng: np.random.Generator) -> Arr
         own = scores[rows_target, predicted_target]
         margin = own - (scores.sum(axis=1) - own) / (c - 1)
         disagree = float(np.mean(np.logaddexp(0.0, margin)))
-        slope = 1.0 / (1.0 + np.exp(-np.clip(margin, -500.0, 500.0))) / len(target)
+        slope = sigmoid(margin) / len(target)
         of_target = np.repeat(-slope[:, None] / (c - 1), c, axis=1)
         of_target[rows_target, predicted_target] = slope
 

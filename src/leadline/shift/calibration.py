@@ -1,33 +1,15 @@
-"""Softmax in log space, temperature scaling (Guo et al., 2017), and thresholds that match the source error."""
+"""Temperature scaling (Guo et al., 2017), and thresholds that match the source error."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
+from leadline.numeric import golden_section
 
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
-
-
-def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
-    """Return log softmax(logits / temperature) in float64, shape (n, c).
-
-    The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
-    1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
-    """
-    shifted = np.array(logits, dtype=np.float64)
-    shifted -= shifted.max(axis=1, keepdims=True)
-    shifted /= temperature
-    top = shifted.argmax(axis=1)
-    rows = np.arange(len(shifted))
-    exponentials = np.exp(shifted)
-    exponentials[rows, top] = 0.0
-    shifted -= np.log1p(exponentials.sum(axis=1, keepdims=True))
-    return shifted
 
 
 def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
@@ -51,27 +33,7 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
         scale = np.exp(-log_temperature)
         return float(np.mean(np.log(np.exp(shifted * scale).sum(axis=1)) - of_label * scale))
 
-    return float(np.exp(_golden_section(loss, *np.log(TEMPERATURE_RANGE))))
-
-
-def _golden_section(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the minimum of a unimodal function to 1e-6.
-
-    A few lines here, because importing SciPy's optimisers takes longer than most estimates.
-    """
-    ratio = (np.sqrt(5.0) - 1.0) / 2.0
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = function(left), function(right)
-    while high - low > 1e-6:
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - ratio * (high - low)
-            at_left = function(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + ratio * (high - low)
-            at_right = function(right)
-    return float((low + high) / 2.0)
+    return float(np.exp(golden_section(loss, *np.log(TEMPERATURE_RANGE))))
 
 
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.shift.priors import Array, restoring_bias, softmax, top_two
+from leadline.numeric import Array, sigmoid, softmax, top_two
+from leadline.shift.priors import restoring_bias
 
 SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
 NOISES = (0.0, 0.4)  # share of another row's logits mixed in
@@ -54,6 +55,12 @@ class Explained:
     noise: float
     effective_rows: float
     share_outside: float
+
+    def mixed(self, other: Explained, share: float) -> Explained:
+        """Return this comparison mixed with another, of which ``share`` counts."""
+        return Explained(
+            **{name: (1 - share) * value + share * vars(other)[name] for name, value in vars(self).items()}
+        )
 
 
 def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: FloatArray) -> Explained:
@@ -99,7 +106,7 @@ def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: Fl
     ratio = np.log(shift_distance / collapse_distance)
     unchanged_floor = _noise_floor(wanted, as_is, len(target), n)
     return Explained(
-        collapse_weight=float(1.0 / (1.0 + np.exp(-(ratio + BELIEF_OFFSET) / BELIEF_WIDTH))),
+        collapse_weight=float(sigmoid(np.asarray((ratio + BELIEF_OFFSET) / BELIEF_WIDTH))),
         label_marginal=best_shift[2],
         label_shift_distance=shift_distance,
         collapse_distance=collapse_distance,

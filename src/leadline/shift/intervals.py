@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 import numpy as np
+
+from leadline.numeric import normal_quantile
 
 MODEL_ERROR = (
     "sampling error, and the error of the model under shift as far as the logits show it; a target on which the "
@@ -13,12 +13,7 @@ MODEL_ERROR = (
 SAMPLING_ONLY = "sampling error of source and target only; a shift that breaks the method's assumption is not covered"
 
 
-def normal_quantile(share: float) -> float:
-    """Return the quantile of the standard normal distribution."""
-    return NormalDist().inv_cdf(share)
-
-
-def each_of(count: int, level: float) -> float:
+def each_of(count: int, confidence_level: float) -> float:
     """Return the coverage that each of many intervals needs so that all of them hold together at a level.
 
     Šidák's correction, exact where they err independently and on the safe side where they err together.
@@ -28,11 +23,17 @@ def each_of(count: int, level: float) -> float:
     >>> round(each_of(10, 0.9), 4)
     0.9895
     """
-    return float(level ** (1.0 / max(count, 1)))
+    return float(confidence_level ** (1.0 / max(count, 1)))
 
 
 def sampling_interval(
-    accuracy: float, *, target_variance: float, n_target: int, source_accuracy: float, n_source: int, level: float
+    accuracy: float,
+    *,
+    target_variance: float,
+    n_target: int,
+    source_accuracy: float,
+    n_source: int,
+    confidence_level: float,
 ) -> tuple[float, float]:
     """Return the interval that the finite number of samples alone would explain.
 
@@ -46,7 +47,7 @@ def sampling_interval(
         Numbers of samples.
     source_accuracy
         Accuracy on the labelled source, which every method is tied to.
-    level
+    confidence_level
         Nominal coverage, between 0 and 1.
 
     Notes
@@ -57,5 +58,10 @@ def sampling_interval(
     smoothed = (source_accuracy * n_source + 1) / (n_source + 2)
     source_part = smoothed * (1 - smoothed) / n_source
     target_part = max(target_variance, 1 / (n_target + 2)) / n_target
-    half_width = float(normal_quantile(0.5 + level / 2) * np.sqrt(source_part + target_part))
+    half_width = float(normal_quantile(0.5 + confidence_level / 2) * np.sqrt(source_part + target_part))
     return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)
+
+
+def hull(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the smallest interval that holds two."""
+    return min(one[0], other[0]), max(one[1], other[1])

@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-
-Array = NDArray[np.float64]
+from leadline.numeric import Array
 
 _NEWTON_CLASSES = 150  # above, the c x c Hessian costs more than a few more fixed-point passes
 _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
-
-
-def top_two(logits: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-    """Return the top class, the runner-up and the log-odds of the top class against all others, each of shape (n,).
-
-    Log-odds rank like confidence but do not saturate.
-    """
-    rows = np.arange(len(logits))
-    top = logits.argmax(axis=1)
-    rest = logits.copy()
-    best = rest[rows, top]
-    rest[rows, top] = -np.inf
-    second = rest.argmax(axis=1)
-    highest = rest[rows, second]
-    return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """Return softmax over the classes, shape (n, c), in the precision of the logits."""
-    exponentials: FloatArray = logits - logits.max(axis=1, keepdims=True)
-    np.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum(axis=1, keepdims=True)
-    return exponentials
 
 
 def restoring_bias(

@@ -23,7 +23,8 @@ from leadline.estimators.alsa.training import (
     sigmoid,
     train,
 )
-from leadline.estimators.base import Estimator, Reduced, State
+from leadline.estimators.base import Estimator
+from leadline.estimators.sums import Reduced, State
 
 
 def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:

@@ -1,0 +1,385 @@
+"""The one driver behind every engine: passes over a target, from the first block to the estimates.
+
+A :class:`Pass` turns blocks of rows into sums (pure, so that it can be worked out anywhere and in any order). An engine
+is a function that makes one pass: it brings the blocks of its files, arrays or cluster to :meth:`Pass.reduce`, adds up
+what comes back in :class:`leadline.estimators.groups.GroupSums`, and returns that. :func:`drive` calls it as often as
+the method needs, judges the target from the sample of rows that the first pass kept, and concludes.
+
+Groups borrow: the target is judged as a whole once, and the verdict on a group is that of the whole, moved towards what
+the group's own rows show as far as their number allows. However many groups there are, at most ``MOST_JUDGED`` are
+looked at by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray, row_blocks
+from leadline.data.segments import ordered
+from leadline.errors import InputError
+from leadline.estimators.groups import ALL, Block, GroupSums, Partial
+from leadline.estimators.samples import Sample, hashes
+from leadline.estimators.sums import Array, Reduced, Rows, State
+from leadline.results.estimate import Estimate
+from leadline.results.estimates import Estimates, LeftOut, Segment
+from leadline.shift.intervals import each_of
+from leadline.shift.judgement import Judgement, judge
+from leadline.shift.source import SourceProfile, sample_size
+
+if TYPE_CHECKING:
+    from leadline.estimators.base import Estimator
+
+MOST_JUDGED = 200  # groups: judging one takes tens of milliseconds
+LEAST_JUDGED_ROWS = 50  # fewer rows say too little of a group to be worth the time
+_POOLING_ROWS = 300.0  # rows of a group at which its own evidence counts as much as the whole's
+_SLICE_VALUES = 1 << 17  # a megabyte of float64: temporaries of this size stay in the cache
+
+
+def nobody(group: int) -> State | None:
+    """Say that no group has a state of its own."""
+    del group
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One pass over a target: what each block becomes.
+
+    Attributes
+    ----------
+    estimator
+        A fitted estimator.
+    grouped
+        Whether there are groups besides the one of all rows.
+    shared
+        The state of all rows and of every group without one of its own; None where each has its own.
+    own
+        The state of a group by its number; None where it shares, or is done.
+    sample_rows
+        How many rows to keep; 0 for none.
+    summed
+        Whether rows are reduced at all; a pass may be there for the sample only.
+    """
+
+    estimator: Estimator
+    grouped: bool
+    shared: State | None
+    own: Callable[[int], State | None] = nobody
+    sample_rows: int = 0
+    summed: bool = True
+
+    def sums(self) -> GroupSums:
+        """Return the sums of no rows, to add blocks to."""
+        return GroupSums(grouped=self.grouped, sample_rows=self.sample_rows)
+
+    def reduce(self, block: Block) -> Partial:
+        """Reduce a block."""
+        keys = hashes(block.logits) if self.sample_rows else None
+        if not self.summed:
+            return Partial(block, keys)
+        if self.shared is not None:
+            found = self._by_row(block.logits, self.shared)
+            if found is not None:
+                rows, values = found
+                return Partial(block, keys, rows, self._of_groups(block, shared=None), values)
+        of_all = self._reduce(block.logits, ALL)
+        sums = {ALL: of_all} if of_all is not None else {}
+        sums |= self._of_groups(block, shared=self.shared)
+        return Partial(block, keys, sums=sums, values=None if of_all is None else of_all.values)
+
+    def _by_row(self, logits: FloatArray, state: State) -> tuple[tuple[Rows, ...], Array | None] | None:
+        """Return what the rows add, slice by slice, and their values; None if the method has more to say than that."""
+        rows, values = [], []
+        for part in row_blocks(logits, _SLICE_VALUES):
+            reduced = self.estimator.reduce(part, state)
+            if reduced.rows is None:
+                return None
+            rows.append(reduced.rows)
+            values.append(reduced.values)
+        known = [value for value in values if value is not None]
+        return tuple(rows), np.concatenate(known) if len(known) == len(values) else None
+
+    def _reduce(self, logits: FloatArray, group: int) -> Reduced | None:
+        state = self._state(group, self.shared)
+        return None if state is None else self.estimator.reduce(logits, state)
+
+    def _state(self, group: int, shared: State | None) -> State | None:
+        own = self.own(group)
+        return shared if own is None else own
+
+    def _of_groups(self, block: Block, *, shared: State | None) -> dict[int, Reduced]:
+        """Return the sums of the groups that have a state: their own, or the shared one."""
+        if not self.grouped or block.groups is None:
+            return {}
+        found = {group: self._state(group, shared) for group in np.unique(block.groups).tolist()}
+        states = {group: state for group, state in found.items() if state is not None}
+        if not states:
+            return {}
+        order = np.argsort(block.groups, kind="stable")
+        starts, stops = (np.searchsorted(block.groups[order], list(states), side) for side in ("left", "right"))
+        return {
+            group: self.estimator.reduce(block.logits[order[start:stop]], state)
+            for (group, state), start, stop in zip(states.items(), starts, stops, strict=True)
+        }
+
+
+#: Makes one pass over all rows.
+Scan = Callable[[Pass], GroupSums]
+#: The last state of a group, and its final sums.
+Solved = tuple[State, Reduced]
+
+
+@dataclass(eq=False)
+class Driven:
+    """A target after its last pass: everything that estimates are read off.
+
+    Attributes
+    ----------
+    estimator
+        The fitted estimator.
+    sums
+        Of the first pass, with the counts and labels of all rows.
+    whole
+        The judgement of all rows; None where no rows were kept.
+    own
+        By group: its own judgement, and the share that it counts.
+    done
+        By group: the last state and the final sums.
+    """
+
+    estimator: Estimator
+    sums: GroupSums
+    whole: Judgement | None = None
+    own: dict[int, tuple[Judgement, float]] = field(default_factory=dict)
+    done: dict[int, Solved] = field(default_factory=dict)
+
+    def state(self, group: int = ALL) -> State:
+        """Return the state of a group in its last pass."""
+        return self.done[group][0]
+
+    def estimate(self, group: int, confidence_level: float, values: Array | None = None) -> Estimate:
+        """Return the estimate of a group."""
+        state, total = self.done[group]
+        return self.estimator.conclude(
+            state, total, judgement=self._judgement(group), confidence_level=confidence_level, values=values
+        )
+
+    def _judgement(self, group: int) -> Judgement | None:
+        """Return the verdict on a group: that of the whole, as if the method erred on both alike, and its own."""
+        if group == ALL or self.whole is None:
+            return self.whole
+        of_group, of_all = (self.estimator.accuracy_of(*self.done[number]) for number in (group, ALL))
+        expected = float(np.clip(of_group + self.whole.accuracy - of_all, 0.0, 1.0))
+        borrowed = self.whole.of_segment(self.done[group][1].n_rows, expected)
+        return borrowed.pooled(*self.own[group]) if group in self.own else borrowed
+
+    def estimates(
+        self,
+        by: Sequence[str],
+        labels: Sequence[tuple[Any, ...]],
+        *,
+        confidence_level: float,
+        together: bool = False,
+        left_out: Sequence[LeftOut] = (),
+    ) -> Estimates:
+        """Return the estimates of all rows and of each group, in the order of the groups' labels.
+
+        Parameters
+        ----------
+        by
+            What the groups were made by.
+        labels
+            The values of each group, by its number.
+        confidence_level
+            Nominal coverage of the intervals.
+        together
+            Whether all groups together are to have that coverage, instead of each alone.
+        left_out
+            What was bad and not taken.
+        """
+        known = set(self.sums.numbers())
+        numbers = [number for number in ordered(labels) if number in known] if by else []
+        own_level = each_of(len(numbers), confidence_level) if together else confidence_level
+        rows = [
+            Segment(
+                dict(zip(by, labels[number], strict=True)), self.estimate(number, own_level), self.sums.truth(number)
+            )
+            for number in numbers
+        ]
+        overall = Segment({}, self.estimate(ALL, confidence_level), self.sums.truth(ALL))
+        return Estimates(tuple(by), overall, tuple(rows), tuple(left_out))
+
+
+def drive(
+    estimator: Estimator,
+    scan: Scan,
+    *,
+    grouped: bool = False,
+    judged: bool = True,
+    judgement: Judgement | None = None,
+    solved: Mapping[int, Solved | None] | None = None,
+) -> Driven:
+    """Go over a target as often as the method needs.
+
+    Parameters
+    ----------
+    estimator
+        A fitted estimator.
+    scan
+        Makes one pass over all rows, the same rows every time.
+    grouped
+        Whether there are groups besides the one of all rows.
+    judged
+        Whether to judge the target from a sample of its rows.
+    judgement
+        The judgement of all rows, where it is known already.
+    solved
+        By group, where rows are all at hand: what a method found from them at once, or None if it must go by passes.
+    """
+    kept = sample_size(estimator.n_classes_) if judged and (grouped or judgement is None) else 0
+    if solved is not None:
+        states = {group: estimator.start() for group, known in solved.items() if known is None}
+        sums = scan(Pass(estimator, grouped, None, states.get, kept, summed=bool(states)))
+        found = Driven(estimator, sums, judgement, done={g: known for g, known in solved.items() if known is not None})
+    else:
+        shared = estimator.start()
+        sums = scan(Pass(estimator, grouped, shared, sample_rows=kept, summed=estimator.passes != "two"))
+        found, states = Driven(estimator, sums, judgement), dict.fromkeys(sums.numbers(), shared)
+    if judged:
+        _judge(found)
+    if estimator.passes == "two":
+        return _second_pass(found, scan, grouped=grouped)
+    states = _advance(found, sums, states)
+    while states:
+        states = _advance(found, scan(Pass(estimator, grouped, None, states.get)), states)
+    return found
+
+
+def _second_pass(found: Driven, scan: Scan, *, grouped: bool) -> Driven:
+    """Reduce the rows once more, now that the target has been judged."""
+    estimator, whole = found.estimator, found.whole
+    if whole is None:
+        raise InputError(f"method {estimator.method} judges targets by their rows; none were kept.")
+    shared = estimator.informed(whole)
+    own = {group: estimator.informed(whole.pooled(*judged)) for group, judged in found.own.items()}
+    sums = scan(Pass(estimator, grouped, shared, own.get))
+    found.done = {group: (own.get(group, shared), sums.of(group)) for group in sums.numbers()}
+    return found
+
+
+def _advance(found: Driven, sums: GroupSums, states: Mapping[int, State]) -> dict[int, State]:
+    """Take the sums of a pass; keep those of the groups that are done, and return the states of the others."""
+    following = {}
+    for group, state in states.items():
+        total = sums.of(group)
+        coming = found.estimator.advance(state, total) if found.estimator.passes == "many" else None
+        if coming is None:
+            found.done[group] = state, total
+        else:
+            following[group] = coming
+    return following
+
+
+def judge_rows(profile: SourceProfile, logits: FloatArray) -> Judgement:
+    """Judge a target whose rows are all in memory, shape (n, c): what :func:`drive` finds in its first pass."""
+    return judge_sample(profile, Sample.of(logits, sample_size(logits.shape[1])), len(logits))
+
+
+def judge_sample(profile: SourceProfile, sample: Sample, n_rows: int) -> Judgement:
+    """Judge a target of so many rows by a sample of them."""
+    return judge(profile, sample.draw(sample_size(sample.logits.shape[1])), n_rows)
+
+
+def _judge(found: Driven) -> None:
+    """Judge all rows, unless that was done before, and the largest groups, from the samples of the first pass."""
+    profile, sums = found.estimator.source_, found.sums
+    if found.whole is None:
+        sample = sums.sample(ALL)
+        if sample is None:
+            return
+        found.whole = judge_sample(profile, sample, sums.n_rows)
+    for group in sums.largest(MOST_JUDGED):
+        sample = sums.sample(group)
+        rows = 0.0 if sample is None else min(float(sample.counts.sum()), sample_size(found.estimator.n_classes_))
+        if sample is not None and rows >= LEAST_JUDGED_ROWS:
+            own = judge_sample(profile, sample, int(sums.counts(group)[0]))
+            found.own[group] = own, rows / (rows + _POOLING_ROWS)
+
+
+# ------------------------------------------------------------------------------------------------------- in memory
+class InMemory:
+    """Rows that are all in memory, as a source of passes.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, c), validated.
+    groups
+        Shape (n,): the number of each row's group; None where there are none.
+    right
+        Shape (n,): whether each prediction is right, where the labels are known; else None.
+    """
+
+    def __init__(
+        self, logits: FloatArray, groups: NDArray[np.intp] | None = None, right: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.logits, self.groups, self.right = logits, groups, right
+        self._values: list[Array | None] = []
+
+    def by_group(self) -> Iterator[tuple[int, NDArray[np.intp]]]:
+        """Yield the number of each group and its rows."""
+        if self.groups is None:
+            return
+        order = np.argsort(self.groups, kind="stable")
+        bounds = np.searchsorted(self.groups[order], np.arange(int(self.groups.max()) + 2))
+        yield from ((group, order[bounds[group] : bounds[group + 1]]) for group in range(len(bounds) - 1))
+
+    def scan(self, one: Pass) -> GroupSums:
+        """Make one pass."""
+        sums = one.sums()
+        self._values, start = [], 0
+        for logits in row_blocks(self.logits):
+            rows = slice(start, start + len(logits))
+            start += len(logits)
+            groups = None if self.groups is None else self.groups[rows]
+            partial = one.reduce(Block(logits, groups, None if self.right is None else self.right[rows]))
+            sums.add(partial)
+            self._values.append(partial.values)
+        return sums
+
+    @property
+    def values(self) -> Array | None:
+        """The per-sample values of the last pass, shape (n,); None where the method has none."""
+        known = [part for part in self._values if part is not None]
+        return np.concatenate(known) if known and len(known) == len(self._values) else None
+
+
+def scan_blocks(blocks: Callable[[], Iterable[FloatArray]]) -> Scan:
+    """Return what makes passes over rows that come in blocks, one in memory at a time.
+
+    Parameters
+    ----------
+    blocks
+        Called once for each pass; gives validated arrays of shape (any, c), the same rows every time.
+    """
+    before: list[int] = []
+
+    def scan(one: Pass) -> GroupSums:
+        sums = one.sums()
+        for logits in blocks():
+            if len(logits):
+                sums.add(one.reduce(Block(logits)))
+        n = sums.n_rows
+        if before and before[0] != n:
+            raise InputError(f"blocks must give the same rows every time it is called; got {before[0]}, then {n}.")
+        if not n:
+            raise InputError("blocks must give at least one row; got none.")
+        before[:] = [n]
+        return sums
+
+    return scan

@@ -1,0 +1,92 @@
+"""Small numeric helpers that several packages need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray
+
+Array = NDArray[np.float64]
+
+
+def sigmoid(x: FloatArray) -> Array:
+    """Return ``1 / (1 + exp(-x))`` in float64, without overflow.
+
+    Here and not from SciPy, whose special functions take longer to import than most estimates take.
+
+    Examples
+    --------
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0]))
+    array([0. , 0.5, 1. ])
+    """
+    decay = np.exp(-np.abs(np.asarray(x, dtype=np.float64)))
+    return np.asarray(np.where(np.asarray(x) >= 0, 1.0, decay) / (1.0 + decay))
+
+
+def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
+    """Return log softmax(logits / temperature) in float64, shape (n, c).
+
+    The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
+    1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
+    """
+    shifted = np.array(logits, dtype=np.float64)
+    shifted -= shifted.max(axis=1, keepdims=True)
+    shifted /= temperature
+    top = shifted.argmax(axis=1)
+    rows = np.arange(len(shifted))
+    exponentials = np.exp(shifted)
+    exponentials[rows, top] = 0.0
+    shifted -= np.log1p(exponentials.sum(axis=1, keepdims=True))
+    return shifted
+
+
+def top_two(logits: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Return the top class, the runner-up and the log-odds of the top class against all others, each of shape (n,).
+
+    Log-odds rank like confidence but do not saturate.
+    """
+    rows = np.arange(len(logits))
+    top = logits.argmax(axis=1)
+    rest = logits.copy()
+    best = rest[rows, top]
+    rest[rows, top] = -np.inf
+    second = rest.argmax(axis=1)
+    highest = rest[rows, second]
+    return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Return softmax over the classes, shape (n, c), in the precision of the logits."""
+    exponentials: FloatArray = logits - logits.max(axis=1, keepdims=True)
+    np.exp(exponentials, out=exponentials)
+    exponentials /= exponentials.sum(axis=1, keepdims=True)
+    return exponentials
+
+
+def golden_section(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the minimum of a unimodal function to 1e-6.
+
+    A few lines here, because importing SciPy's optimisers takes longer than most estimates.
+    """
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > 1e-6:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = function(right)
+    return float((low + high) / 2.0)
+
+
+def normal_quantile(share: float) -> float:
+    """Return the quantile of the standard normal distribution."""
+    return NormalDist().inv_cdf(share)

@@ -1,0 +1,147 @@
+"""Estimates by segment: a table that other tools can take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leadline.results.estimate import Estimate
+from leadline.results.markup import html_table
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Something bad that was left out: a whole file (``rows`` is None), or rows of it."""
+
+    file: str
+    rows: int | None
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """The estimate on one segment.
+
+    Attributes
+    ----------
+    group
+        The value of each column grouped by, None where it is missing; empty for all rows together.
+    estimate
+        Its estimate.
+    truth
+        The true accuracy, where all labels are known.
+    """
+
+    group: Mapping[str, Any]
+    estimate: Estimate
+    truth: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The estimated accuracy less the true one, where that is known."""
+        return None if self.truth is None else self.estimate.accuracy - self.truth
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: ``group`` is an object, or None for all rows together."""
+        return {
+            "group": dict(self.group) or None,
+            **self.estimate.to_dict(),
+            "truth": self.truth,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Estimates on a target and on each of its segments.
+
+    Attributes
+    ----------
+    by
+        The columns that the segments were made by.
+    overall
+        The estimate on all rows.
+    rows
+        The estimates on the segments, in the order of their values.
+    left_out
+        What was bad and not taken.
+    """
+
+    by: tuple[str, ...]
+    overall: Segment
+    rows: tuple[Segment, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __iter__(self) -> Iterator[Segment]:
+        """Go through the segments."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """Return the number of segments."""
+        return len(self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "by": list(self.by),
+            "overall": self.overall.to_dict(),
+            "rows": [row.to_dict() for row in self.rows],
+            "left_out": [vars(item) for item in self.left_out],
+        }
+
+    def to_arrow(self) -> Any:
+        """Return the segments as an Arrow table; without segments, one row for all rows.
+
+        Columns: those of ``by``, ``accuracy``, ``interval_low``, ``interval_high``, ``confidence_level``,
+        ``n_samples``, ``method``, ``shift`` (null where it was not judged) and ``truth`` (null without labels).
+        """
+        import pyarrow as pa
+
+        rows = self.rows if self.by else (self.overall,)
+        found = [row.estimate for row in rows]
+        columns: dict[str, Any] = {name: pa.array([row.group[name] for row in rows]) for name in self.by}
+        columns |= {
+            "accuracy": pa.array([one.accuracy for one in found], pa.float64()),
+            "interval_low": pa.array([one.interval[0] for one in found], pa.float64()),
+            "interval_high": pa.array([one.interval[1] for one in found], pa.float64()),
+            "confidence_level": pa.array([one.confidence_level for one in found], pa.float64()),
+            "n_samples": pa.array([one.n_samples for one in found], pa.int64()),
+            "method": pa.array([one.method for one in found], pa.string()),
+            "shift": pa.array([None if one.shift is None else one.shift.kind.value for one in found], pa.string()),
+            "truth": pa.array([row.truth for row in rows], pa.float64()),
+        }
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """Return the same as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the same as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def __str__(self) -> str:
+        """Return a line for all rows, and one for each segment."""
+        lines = [str(self.overall.estimate)]
+        for row in self.rows:
+            low, high = row.estimate.interval
+            name = ", ".join(f"{key} {MISSING if value is None else value}" for key, value in row.group.items())
+            lines.append(f"  {name}: {row.estimate.accuracy:.1%} ({low:.1%} to {high:.1%}), {row.estimate.n_samples:,}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return a notebook's view."""
+        header = [*self.by, "estimated accuracy", "interval", "samples"]
+        cells = []
+        for row in (self.overall, *self.rows):
+            low, high = row.estimate.interval
+            names = [MISSING if row.group[key] is None else str(row.group[key]) for key in self.by if row.group]
+            names = names or ["(all)", *[""] * (len(self.by) - 1)][: len(self.by)]
+            estimate = row.estimate
+            cells.append([*names, f"{estimate.accuracy:.1%}", f"{low:.1%} to {high:.1%}", f"{estimate.n_samples:,}"])
+        return html_table(header, cells, left=range(len(self.by)))

@@ -1,0 +1,153 @@
+"""What judging a target needs of the labelled source: learned in ``fit``, saved and restored with the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray, IntArray
+from leadline.numeric import Array, log_softmax, sigmoid, softmax, top_two
+from leadline.shift.calibration import fit_temperature, matching_threshold
+from leadline.shift.priors import restoring_bias
+
+# Bounds on work: rows of the source, and rows times classes, that are looked at.
+MOST_ROWS = 20_000
+_MOST_VALUES = 4_000_000
+_LEAST_ROWS = 1_000
+_TEMPERATURE_VALUES = 1_000_000  # one parameter needs no more
+_SINGLE_PRECISION_FROM = 150  # classes: memory traffic is the cost
+_EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 4_000, 2_000, 2_000_000  # rows that explanations are built from
+
+# Flattening the source's logits leaves its accuracy, so that what confidence and thresholded confidence then lose is
+# error. Thresholding is trusted where it loses little more than confidence does (docs/which-method.md).
+_FLATTENINGS = (0.5, 0.6, 0.7)
+_REACTIVITY_CENTRE, _REACTIVITY_WIDTH = 0.75, 0.06
+_MOST_REACTIVITY = 10.0
+
+
+def sample_size(n_classes: int) -> int:
+    """Return how many rows of source and target are looked at."""
+    return max(_LEAST_ROWS, min(MOST_ROWS, _MOST_VALUES // n_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class SourceProfile:
+    """The labelled source, as far as targets are judged against it.
+
+    Attributes
+    ----------
+    logits, labels
+        Shapes (m, c) and (m,): a sample of the source in random order.
+    marginal
+        Shape (c,): class shares of the whole source.
+    accuracy, n_rows
+        Of the whole source.
+    temperature
+        Of the calibration.
+    threshold, restored_threshold
+        ATC's threshold on log-odds, and the same on prior-restored confidence.
+    ranking
+        How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
+    reactivity
+        Fall of confidence over fall of thresholded confidence when logits are only flattened.
+    """
+
+    logits: NDArray[np.float32]
+    labels: IntArray
+    marginal: Array
+    accuracy: float
+    n_rows: int
+    temperature: float
+    threshold: float
+    restored_threshold: float
+    ranking: float
+    reactivity: float
+
+    @classmethod
+    def learn(
+        cls, logits: NDArray[np.float32], labels: IntArray, *, marginal: Array, accuracy: float, n_rows: int
+    ) -> Self:
+        """Learn from labelled rows.
+
+        Parameters
+        ----------
+        logits, labels
+            Shapes (m, c) and (m,): a sample of the source in random order.
+        marginal
+            Shape (c,): class shares of the whole source.
+        accuracy, n_rows
+            Of the whole source.
+        """
+        n, c = logits.shape
+        few = slice(max(_LEAST_ROWS, _TEMPERATURE_VALUES // c))
+        temperature = fit_temperature(logits[few], labels[few])
+        scores = _scores(logits, temperature)
+        top, _, odds = top_two(scores)
+        correct = top == labels
+        threshold = matching_threshold(odds, correct)
+        restored = softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype))[np.arange(n), top]
+        return cls(
+            logits=logits,
+            labels=labels,
+            marginal=marginal,
+            accuracy=accuracy,
+            n_rows=n_rows,
+            temperature=temperature,
+            threshold=threshold,
+            restored_threshold=matching_threshold(restored, correct),
+            ranking=_ranking(odds, correct),
+            reactivity=_reactivity(scores, threshold),
+        )
+
+    @property
+    def threshold_trust(self) -> float:
+        """Weight of thresholded readings, from 0 to 1."""
+        beyond = (min(self.reactivity, _MOST_REACTIVITY) - _REACTIVITY_CENTRE) / _REACTIVITY_WIDTH
+        return float(sigmoid(np.asarray(beyond)))
+
+    def log_probabilities(self, logits: FloatArray) -> FloatArray:
+        """Return calibrated log-probabilities, shape (n, c)."""
+        return _scores(logits, self.temperature)
+
+    @cached_property
+    def explained_rows(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Calibrated log-probabilities of some rows, their labels, and other rows' centred scores to serve as noise."""
+        scores = self.log_probabilities(self.logits)
+        n, c = scores.shape
+        few = slice(max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // c)))
+        centred = scores - scores.mean(axis=0)
+        return scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few]
+
+
+def _scores(logits: FloatArray, temperature: float) -> FloatArray:
+    """Return calibrated log-probabilities, shape (n, c); in single precision where there are many classes."""
+    scores: FloatArray = log_softmax(logits, temperature)
+    return scores.astype(np.float32) if logits.shape[1] > _SINGLE_PRECISION_FROM else scores
+
+
+def _ranking(odds: FloatArray, correct: NDArray[np.bool_]) -> float:
+    """Return 2 AUC - 1 of the log-odds for correctness, in [0, 1]; 1 where there is nothing to rank."""
+    right = int(correct.sum())
+    wrong = len(correct) - right
+    if right == 0 or wrong == 0:
+        return 1.0
+    _, place, count = np.unique(odds, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]  # ties share their mean rank
+    auc = (ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong)
+    return float(np.clip(2 * auc - 1, 0.0, 1.0))
+
+
+def _reactivity(scores: FloatArray, threshold: float) -> float:
+    """Return the fall of confidence over that of thresholded confidence when logits are only flattened."""
+
+    def read(factor: float) -> tuple[float, float]:
+        odds = top_two(factor * scores)[2].astype(np.float64)
+        return float(np.mean(sigmoid(odds))), float(np.mean(odds >= threshold))
+
+    base = np.array(read(1.0))
+    falls = sum(base - np.array(read(factor)) for factor in _FLATTENINGS)
+    return float(falls[0] / falls[1]) if falls[1] > 0 else _MOST_REACTIVITY
