@@ -126,9 +126,8 @@ def test_an_executor_dies_half_way(spark: Any, lake: Path, make_outputs: Maker) 
     df = spark.read.parquet(str(lake)).repartition(12)
     slow = df.mapInArrow(slowly, df.schema)
     results: list[Any] = []
-    job = threading.Thread(
-        target=lambda: results.append(as_groups(estimate(slow, model, by=["country"]), "country", lazy=True))
-    )
+    lazy = estimate(slow, model, by=["country"])
+    job = threading.Thread(target=lambda: results.append(as_groups(lazy, "country", lazy=True)))
     before = executors()
     assert len(before) == 2
     job.start()

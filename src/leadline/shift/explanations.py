@@ -172,8 +172,10 @@ class _ClassCells:
         n = len(labels)
         self._c = c
         self.denominator = np.bincount(labels, minlength=c) + TEMPLATE_ROWS
-        self._cells = cells
-        self._labels = labels
+        # Which cells the rows of which class are in, and how often; each row has two cells, of one half each.
+        pairs, counts = np.unique(labels[:, None] * (2 * c * N_BINS) + cells, return_counts=True)
+        self._labels, self._cells = np.divmod(pairs, 2 * c * N_BINS)
+        self._counts = 0.5 * counts
         # The average class, for either table: shares of the bins where the cell is of the class itself and where it is
         # of another, which other one it is, and what makes up for not being oneself.
         own = (cells // N_BINS) % c == labels[:, None]
@@ -197,15 +199,13 @@ class _ClassCells:
         for hit, miss, to, scale in self._tables:
             others = to * ((template * scale).sum() - template * scale)
             parts.append((template[:, None] * hit + others[:, None] * miss).ravel())
-        own = np.bincount(
-            self._cells.ravel(), weights=np.repeat(0.5 * weights[self._labels], 2), minlength=2 * self._c * N_BINS
-        )
+        own = np.bincount(self._cells, weights=self._counts * weights[self._labels], minlength=2 * self._c * N_BINS)
         return np.asarray(own.reshape(2, -1) + np.stack(parts))
 
     def _expected(self, ratio: Array) -> Array:
         """Return the expectation of a quantity per cell for each class, shape (c,)."""
-        of_rows = 0.5 * ratio.ravel()[self._cells].sum(axis=1)
-        found = np.bincount(self._labels, weights=of_rows, minlength=self._c)
+        of_cells = self._counts * ratio.ravel()[self._cells]
+        found = np.bincount(self._labels, weights=of_cells, minlength=self._c)
         for (hit, miss, to, scale), of_table in zip(self._tables, ratio.reshape(2, self._c, N_BINS), strict=True):
             elsewhere = to * (of_table @ miss)
             found = found + TEMPLATE_ROWS * (of_table @ hit + scale * (elsewhere.sum() - elsewhere))
