@@ -273,7 +273,7 @@ def test_integers_that_could_be_names_or_columns_are_refused(tmp_path: Path) -> 
 def test_nothing_is_overwritten_without_force(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_text("precious")
-    with pytest.raises(InputError, match=r"exists; use --force \(force=True\) to overwrite\.$") as caught:
+    with pytest.raises(InputError, match=r"exists; use force=True to overwrite it\.$") as caught:
         write_outputs(Outputs(EYE), path)
     assert str(caught.value).startswith(f"{path}: ")
     assert path.read_text() == "precious"
@@ -327,7 +327,7 @@ def test_tables_refuse_columns_of_mixed_type(suffix: str, tmp_path: Path) -> Non
 def test_write_bytes(tmp_path: Path) -> None:
     path = tmp_path / "model.leadline"
     write_bytes(path, b"one")
-    with pytest.raises(InputError, match=r"model\.leadline: exists; use --force"):
+    with pytest.raises(InputError, match=r"model\.leadline: exists; use force=True"):
         write_bytes(path, b"two")
     write_bytes(path, b"two", force=True)
     assert path.read_bytes() == b"two"
