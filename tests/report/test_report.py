@@ -100,12 +100,12 @@ def test_segments_beyond_the_largest_are_counted(make_outputs: Make) -> None:
     assert report.targets[0].segments[0].count == 300 - MOST_SEGMENTS - 9
 
 
-def test_explanation_of_a_method_that_has_one(built: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_estimate_rests_on_is_said_once(built: Any) -> None:
     _, source, targets, _ = built
-    monkeypatch.setattr(ll.Estimate, "explain", lambda self: "The labels moved.", raising=False)
     report = build_report(source, {"a": targets["monday"]}, method="ac", methods=["ac"])
-    assert report.targets[0].explanation == ("The labels moved.",)
-    assert "The labels moved." in html_page(report, [])
+    estimate = ll.make("ac").fit(source).estimate(targets["monday"])
+    assert " ".join(report.targets[0].explanation) == estimate.explain()
+    assert html_page(report, []).count("The interval covers") == 1
 
 
 def test_wrong_input(make_outputs: Make) -> None:

@@ -183,7 +183,7 @@ def build_report(
     *,
     method: str | None = None,
     methods: Iterable[str] | None = None,
-    by: Sequence[str] = (),
+    by: Sequence[str] | str = (),
     seed: int = 0,
     confidence_level: float = 0.9,
     source_name: str = "source",
@@ -223,6 +223,7 @@ def build_report(
     from leadline.estimators import METHODS
 
     main = method or default_method()
+    by = (by,) if isinstance(by, str) else tuple(by)
     names = list(dict.fromkeys([main, *(METHODS if methods is None else methods)]))
     plan = plan_fits(names, (seed,))
     if not targets:
@@ -254,7 +255,7 @@ def build_report(
         },
         targets=tuple(parts),
         comparison=Comparison(tuple(rows), confidence_level),
-        by=tuple(by),
+        by=by,
         settings={
             "seed": seed,
             "options": {name: estimator.get_params() for name, estimator in fitted.items()},
