@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from leadline.bench.datasets import SUITES, get_suite, ogb
 from leadline.bench.datasets.citation import load_citation
 from leadline.bench.experiments import run_experiment
-from leadline.bench.graphs.graph import Graph, NodeBatch, NodeSet
-from leadline.bench.graphs.models import KINDS, WIDE, NodeClassifier
+from leadline.bench.graphs.gnns import WIDE, NodeClassifier
+from leadline.bench.graphs.graph import KINDS, Graph, NodeBatch, NodeSet
 from leadline.bench.inputs import Options
 from leadline.bench.pipeline import extract_logits, train_suite
 from leadline.bench.training import RECIPES, predict

@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 import leadline
 from leadline.bench.graphs.augment import AUGMENTATIONS, augmented, drop_edges, mask_features, mix_nodes, sample_nodes
 from leadline.bench.graphs.evaluator import GNNEvaluator
+from leadline.bench.graphs.gnns import NodeClassifier
 from leadline.bench.graphs.graph import Graph, NodeSet
-from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, make_view, merge, unit_rows
 from leadline.bench.graphs.run import PUBLISHED
 from leadline.errors import InputError

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leadline.bench.datasets.ogb import MODELS
 from leadline.bench.datasets.suite import Suite
-from leadline.bench.graphs.graph import Graph, NodeSet
+from leadline.bench.graphs.graph import KINDS, Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, holdout
 from leadline.errors import InputError
 
@@ -70,7 +69,7 @@ SUITES = (
         shift="domain",
         source="a citation network",
         targets="the rest of it, and the other networks",
-        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in MODELS),
+        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in KINDS),
         n_classes=5,
         size="with the data",
         licence="research use",

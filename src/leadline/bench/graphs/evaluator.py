@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from leadline.bench.graphs.augment import augmented
+from leadline.bench.graphs.gnns import NodeClassifier
 from leadline.bench.graphs.graph import NodeSet
-from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, View, make_view, merge, unit_rows
 from leadline.bench.graphs.run import METHOD
 from leadline.data.outputs import FloatArray, IntArray

@@ -55,7 +55,7 @@ def compare_on_graphs(
         Names of targets.
     """
     from leadline.bench.graphs.evaluator import GNNEvaluator
-    from leadline.bench.graphs.models import NodeClassifier
+    from leadline.bench.graphs.gnns import NodeClassifier
     from leadline.bench.training import load_best, predict
 
     require_graphs(suite)
