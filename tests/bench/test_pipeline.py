@@ -78,7 +78,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path, opti
         build("mnist-cnn", 3, seed=5), data, validation, replace(recipe, max_epochs=5), tmp_path / "b", seed=5
     )
     assert longer.epoch == 5
-    with pytest.raises(InputError, match="trained with other settings"):
+    with pytest.raises(InputError, match=r"trained with other settings.* delete its folder or choose another one\.$"):
         train(build("mnist-cnn", 3), data, validation, recipe, tmp_path / "b", seed=6)
 
 
@@ -138,6 +138,10 @@ def test_mnist_goes_from_official_files_to_the_table(tmp_path: Path, rng: np.ran
     call("logits", "mnist", *folders, "--seeds", "0,1")
     source = read_outputs(out / "logits/mnist/mnist-cnn-seed0/source.npz")
     assert source.n_classes == 10
+    (out / "logits/mnist/mnist-cnn-seed0/target_mnist-m.npz").unlink()
+    with pytest.raises(InputError, match=r"made with other options, .*; delete it or choose another folder\.$"):
+        extract_logits(SUITES["mnist"], data, out, options=Options(limit=5), seeds=(0,))
+    call("logits", "mnist", *folders, "--seeds", "0,1")
     found = json.loads(
         call("run", "mnist", *folders, "--seeds", "0,1", "--methods", "ac,doc,atc-ne", "--format", "json")
     )

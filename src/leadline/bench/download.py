@@ -8,19 +8,17 @@ import tarfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from leadline.bench.inputs import locate
+from leadline.comparison import Progress
 from leadline.errors import InputError
 
 _CHUNK = 1 << 20
 #: Kinds of checksum by their length.
 _KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
-#: Called with bytes done, bytes in all (0 if unknown), and what is being fetched.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     data
         The data folder.
     progress
-        Called while bytes arrive.
+        Called while bytes arrive, with bytes done, bytes in all (0 if unknown), and what is being fetched.
 
     Returns
     -------

@@ -197,6 +197,13 @@ class Task:
     targets: Mapping[str, Callable[[], Split]] = field(default_factory=dict)
     train: Split | None = None
 
+    @property
+    def training(self) -> Split:
+        """What to train on, for those who cannot do without."""
+        if self.train is None:
+            raise InputError("this dataset has nothing to train on; its models come trained.")
+        return self.train
+
 
 @dataclass(frozen=True)
 class Options:
