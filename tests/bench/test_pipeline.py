@@ -34,7 +34,7 @@ from leadline.cli.bench import app
 from leadline.data.files import read_outputs, write_outputs
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from official_files import write_mnist
+from official_files import write_mnist, write_office31
 
 
 @pytest.fixture(autouse=True)
@@ -368,7 +368,7 @@ def test_reviews_are_classified_and_run(tmp_path: Path, data_root: Path) -> None
 def test_errors_name_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="leadline bench prepare mnist"):
         train_suite(SUITES["mnist"], tmp_path, tmp_path)
-    (tmp_path / "office31").mkdir()
+    write_office31(tmp_path)
     with pytest.raises(InputError, match="model must be one of resnet18-large, resnet18-pretrained; got 'vgg'"):
         train_suite(SUITES["office31"], tmp_path, tmp_path, models=["vgg"])
     with pytest.raises(InputError, match="nothing to train"):

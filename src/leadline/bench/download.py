@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from leadline.bench.inputs import locate
+from leadline.bench.inputs import find
 from leadline.comparison import Progress
 from leadline.errors import InputError
 
@@ -67,8 +67,7 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     Path
         What the item makes.
     """
-    made = locate(data, item.makes)
-    if made.exists():
+    if made := find(data, item.makes):
         return made
     file = data / item.path
     if not file.exists():
@@ -78,9 +77,9 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         part.replace(file)
     if item.unpack is not None:
         unpack(file, data / item.unpack)
-    if not (made := locate(data, item.makes)).exists():
-        raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
-    return made
+    if made := find(data, item.makes):
+        return made
+    raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
 
 
 def _receive(url: str, part: Path, progress: Progress) -> None:

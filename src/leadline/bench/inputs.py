@@ -142,10 +142,18 @@ class Features:
         return self.values[rows]
 
 
+def find(data: Path, paths: str) -> Path | None:
+    """Return the first of the paths ``a|b/*.npz`` below the data folder that is there; None where none is.
+
+    An empty folder is not there: it is what a failed attempt to unpack an archive leaves behind.
+    """
+    matches = (match for place in paths.split("|") for match in data.glob(place))
+    return next((match for match in matches if match.is_file() or any(match.iterdir())), None)
+
+
 def locate(data: Path, paths: str) -> Path:
-    """Return the first of the paths ``a|b`` below the data folder that exists, or ``a``."""
-    places = [data / path for path in paths.split("|")]
-    return next((place for place in places if place.exists()), places[0])
+    """Return the first of the paths ``a|b`` below the data folder that is there, or ``a``."""
+    return find(data, paths) or data / paths.split("|", maxsplit=1)[0]
 
 
 def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:

@@ -94,7 +94,8 @@ def sources(suite: Suite, data: Path, out: Path) -> list[tuple[str, int | None, 
     """Return (model, its seed, folder of logits) for everything that was extracted."""
     if suite.kind == "logits":
         require_data(suite, data)
-        return [(model, None, data / suite.needs[0] / model) for model in suite.models_in(data)]
+        folders = sorted(path.parent for path in data.glob(suite.needs[0]))
+        return [(folder.name, None, folder) for folder in folders]
     found: list[tuple[str, int | None, Path]] = []
     for folder in sorted((out / "logits" / suite.name).glob("*-seed*")):
         model, seed = folder.name.rsplit("-seed", maxsplit=1)
