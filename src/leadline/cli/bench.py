@@ -284,16 +284,19 @@ def table(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Suites; all by default.")] = None,
     *,
     out: OutOption = _OUT,
-    results: Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Folder with reported.json.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", metavar="DIR", help="Folder with a reported.json other than the paper's."),
+    ] = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
 ) -> None:
     """Show what was measured beside what the paper reports, and which of its claims hold."""
-    from leadline.bench.records import find_reported, load_measured, load_reported
+    from leadline.bench.records import load_measured, load_reported
     from leadline.bench.result_tables import result_document
 
     del quiet
-    show(result_document(load_measured(out), load_reported(find_reported(results)), names or None), format)
+    show(result_document(load_measured(out), load_reported(results), names or None), format)
 
 
 @app.command()
