@@ -143,7 +143,7 @@ def test_graphs_side_by_side_give_their_own_answers(graph: Graph) -> None:
 def test_training_learns_what_the_published_rate_does_not(case: Case) -> None:
     model, train, rest, labels = case
     learned = small(model, train, dropout=0.0).fit(rest, labels)
-    published = small(model, train, **PUBLISHED, seed=0).set_params(max_epochs=8).fit(rest, labels)
+    published = small(model, train, **{**PUBLISHED, "max_epochs": 8}).fit(rest, labels)
     assert learned.held_out_error_ < 0.8 * published.held_out_error_
     assert published.history_[0] == pytest.approx(published.history_[-1], abs=1e-3)
     assert learned.n_train_nodes_ == 150
@@ -172,7 +172,7 @@ def test_memory_is_bounded_by_drawing_nodes(case: Case) -> None:
 
 def test_logits_alone_are_refused(case: Case) -> None:
     model, train, rest, labels = case
-    logits = np.zeros((150, 3))
+    logits: Any = np.zeros((150, 3))
     with pytest.raises(InputError, match=r"GNNEvaluator.fit needs the graph: pass a NodeSet of it; got ndarray"):
         small(model, train).fit(logits, labels)
     with pytest.raises(InputError, match=r"not fitted yet"):
@@ -188,15 +188,32 @@ def test_logits_alone_are_refused(case: Case) -> None:
         small(model, train).fit(rest, labels[:-1])
     with pytest.raises(InputError, match=r"must have 6 features"):
         fitted.estimate(NodeSet.all_of(Graph(np.zeros((3, 5), dtype=np.float32), np.zeros((2, 0), dtype=np.int64))))
-    with pytest.raises(InputError, match=r"cannot be saved"):
-        fitted.save("model.leadline")
+    with pytest.raises(InputError, match=r"confidence_level must be between 0 and 1; got 1.0"):
+        fitted.estimate(rest, confidence_level=1.0)
 
 
-def test_it_is_an_estimator_of_the_family(case: Case) -> None:
+def test_it_does_not_pretend_to_take_logits(case: Case) -> None:
     model, train, _, _ = case
-    evaluator = small(model, train)
-    assert isinstance(evaluator, leadline.estimators.Estimator)
-    assert GNNEvaluator(**evaluator.get_params()).get_params() == evaluator.get_params()
+    assert "gnn-evaluator" not in leadline.METHODS
+    assert not isinstance(small(model, train), leadline.estimators.Estimator)
+    public = {name for name, value in vars(GNNEvaluator).items() if callable(value) and not name.startswith("_")}
+    assert public == {"fit", "estimate"}
+
+
+def test_an_interrupted_fit_passes_neither_for_a_finished_one_nor_for_the_one_before(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, train, rest, labels = case
+    evaluator = small(model, train, max_epochs=1).fit(rest, labels)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leadline.bench.graphs.evaluator.merge", stop)
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.fit(rest, labels)
+    with pytest.raises(InputError, match=r"this GNNEvaluator is not fitted yet; call fit\(nodes, labels\) first"):
+        evaluator.estimate(rest)
 
 
 def test_asking_for_it_by_name_says_what_it_needs(case: Case) -> None:

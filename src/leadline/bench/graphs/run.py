@@ -10,6 +10,8 @@ import numpy as np
 
 from leadline.bench.datasets import SUITES
 from leadline.bench.datasets.suite import Suite
+from leadline.bench.graphs.graph import NodeSet
+from leadline.bench.inputs import Split
 from leadline.bench.pipeline import Job
 from leadline.comparison import Comparison, ComparisonRow
 from leadline.errors import InputError
@@ -58,14 +60,14 @@ def compare_on_graphs(job: Job, options: Mapping[str, Any], targets: Sequence[st
     if not isinstance(network, NodeClassifier):
         raise InputError(f"suite {job.suite.name} must train a node classifier.")
     started = perf_counter()
-    estimator = GNNEvaluator(network, task.training.inputs, seed=job.seed, **options)  # type: ignore[arg-type]
-    estimator.fit(task.source.inputs, task.source.labels)
+    evaluator = GNNEvaluator(network, _nodes(task.training), seed=job.seed, **options)
+    evaluator.fit(_nodes(task.source), task.source.labels)
     fit_seconds = perf_counter() - started
     rows = []
     for name in targets:
         split = task.targets[name]()
         started = perf_counter()
-        estimate = estimator.estimate(split.inputs)
+        estimate = evaluator.estimate(_nodes(split))
         seconds = perf_counter() - started
         truth = float(np.mean(predict(network, split.inputs).argmax(axis=1) == split.labels))
         rows.append(
@@ -83,3 +85,10 @@ def compare_on_graphs(job: Job, options: Mapping[str, Any], targets: Sequence[st
             )
         )
     return Comparison(tuple(rows), 0.9)
+
+
+def _nodes(split: Split) -> NodeSet:
+    """Return the nodes of a split."""
+    if not isinstance(split.inputs, NodeSet):
+        raise InputError(f"{METHOD} needs nodes of a graph; got {type(split.inputs).__name__}.")
+    return split.inputs
