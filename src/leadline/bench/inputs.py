@@ -15,6 +15,8 @@ from leadline.errors import InputError
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 Rows = NDArray[np.intp]
+#: The share of the training data that becomes the labelled source where there is no official validation set.
+HELD_OUT = 0.2
 
 
 class Inputs(Protocol):
@@ -154,6 +156,13 @@ def find(data: Path, paths: str) -> Path | None:
 def locate(data: Path, paths: str) -> Path:
     """Return the first of the paths ``a|b`` below the data folder that is there, or ``a``."""
     return find(data, paths) or data / paths.split("|", maxsplit=1)[0]
+
+
+def require(path: Path) -> Path:
+    """Return a path that exists, or say how to get what is missing."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
+    return path
 
 
 def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:
@@ -306,3 +315,9 @@ def holdout(split: Split, share: float, seed: int) -> tuple[Split, Split]:
         rows = np.flatnonzero(split.labels == label)
         held[rng.choice(rows, max(1, round(share * len(rows))), replace=False)] = True
     return split.take(np.flatnonzero(~held)), split.take(np.flatnonzero(held))
+
+
+def thinned(split: Split, ratio: float, n_classes: int, options: Options, seed: int) -> tuple[Split, Split]:
+    """Thin out the classes by :func:`imbalanced_rows`, then hold a share of the rest out as the labelled source."""
+    rows = imbalanced_rows(split.labels, ratio, n_classes, np.random.default_rng(seed))
+    return holdout(options.limited(split.take(rows)), HELD_OUT, seed)

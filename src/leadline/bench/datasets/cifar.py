@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, corrupt
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageArray, Options, Split, Task, find, holdout, imbalanced_rows, locate
+from leadline.bench.inputs import ImageArray, Options, Split, Task, find, locate, require, thinned
 from leadline.errors import InputError
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
@@ -34,14 +34,13 @@ CIFAR_101, CIFAR_102 = "cifar-10.1|CIFAR-10.1/datasets", "cifar-10.2|CIFAR-10.2"
 FOLDERS = {10: ("cifar-10-batches-bin", "cifar-10-batches-py"), 100: ("cifar-100-binary", "cifar-100-python")}
 RESNETS, RESNET_WEIGHTS = ("resnet20", "resnet32", "resnet56"), "raw/cifar10/{}.safetensors"
 RESNET_IMAGES = "raw/cifar10/test.npz"
-HELD_OUT = 0.2
 _PIXELS = 3 * 32 * 32
 
 
 def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced CIFAR-10 and its targets CIFAR-10.1, CIFAR-10.2 and CIFAR-10-C."""
     del model
-    train, source = _imbalanced(read_cifar(data, 10, "train"), 10, options, seed)
+    train, source = thinned(read_cifar(data, 10, "train"), IMBALANCE, 10, options, seed)
     targets: dict[str, Callable[[], Split]] = {}
     if find(data, CIFAR_101):
         targets["cifar-10.1"] = lambda: options.limited(read_cifar101(data, options.cifar101))
@@ -53,15 +52,9 @@ def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
 def load_cifar100(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced CIFAR-100 and its target CIFAR-100-C."""
     del model
-    train, source = _imbalanced(read_cifar(data, 100, "train"), 100, options, seed)
+    rising = 10 if options.imbalance == "first-ten" else 100
+    train, source = thinned(read_cifar(data, 100, "train"), IMBALANCE, rising, options, seed)
     return Task(source, corrupted(data, 100, options), train)
-
-
-def _imbalanced(split: Split, n_classes: int, options: Options, seed: int) -> tuple[Split, Split]:
-    """Thin out the classes, then hold a fifth of the rest out as the labelled source."""
-    rising = 10 if options.imbalance == "first-ten" else n_classes
-    rows = imbalanced_rows(split.labels, IMBALANCE, rising, np.random.default_rng(seed))
-    return holdout(options.limited(split.take(rows)), HELD_OUT, seed)
 
 
 def read_cifar(data: Path, n_classes: int, part: str) -> Split:
@@ -132,9 +125,7 @@ def read_cifar101(data: Path, version: str) -> Split:
 def read_cifar102(data: Path) -> Split:
     """Read the test set of CIFAR-10.2 (2,000 images)."""
     path = locate(data, CIFAR_102) / "cifar102_test.npz"
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    with np.load(path, allow_pickle=False) as file:
+    with np.load(require(path), allow_pickle=False) as file:
         return _split(file["images"], file["labels"])
 
 
@@ -182,9 +173,7 @@ def load_resnets(data: Path, options: Options, model: str, seed: int) -> Task:
 
 def _load(path: Path) -> NDArray[Any]:
     """Map an array file into memory, or say that it is missing."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    return np.asarray(np.load(require(path), mmap_mode="r", allow_pickle=False))
 
 
 def _split(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:

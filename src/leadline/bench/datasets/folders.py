@@ -18,11 +18,10 @@ import numpy as np
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout, locate
+from leadline.bench.inputs import HELD_OUT, ImageFiles, Options, Split, Task, holdout, locate, require
 from leadline.errors import InputError
 
 _SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
-_HELD_OUT = 0.2
 WATERBIRDS = "waterbirds_v1.0/metadata.csv"
 #: The images of each domain of Office-31.
 OFFICE31 = {
@@ -74,15 +73,13 @@ def load_office31(data: Path, options: Options, model: str, seed: int) -> Task:
     def domain(name: str) -> Split:
         return options.limited(_read_folders(locate(data, OFFICE31[name]), labels))
 
-    train, source = holdout(domain("amazon"), _HELD_OUT, seed)
+    train, source = holdout(domain("amazon"), HELD_OUT, seed)
     return Task(source, {name: partial(domain, name) for name in ("dslr", "webcam")}, train)
 
 
 def _subfolders(folder: Path) -> list[str]:
     """Return the names of the class folders."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} does not exist; see `leadline bench prepare`.")
-    names = [entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    names = [entry.name for entry in require(folder).iterdir() if entry.is_dir() and not entry.name.startswith(".")]
     if len(names) < 2:
         raise InputError(f"{folder} must have one folder per class; got {len(names)}.")
     return names

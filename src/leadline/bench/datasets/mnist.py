@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
+from leadline.bench.inputs import ImageArray, Options, Split, Task, locate, require, thinned
 from leadline.errors import InputError
 
 IMBALANCE = 100.0
-HELD_OUT = 0.2
 TRAIN_IMAGES, TRAIN_LABELS = (
     "|".join(f"{folder}/train-{kind}-ubyte{end}" for folder in ("mnist", "MNIST/raw") for end in (".gz", ""))
     for kind in ("images-idx3", "labels-idx1")
@@ -65,9 +64,8 @@ def _task(
     options: Options,
     seed: int,
 ) -> Task:
-    """Thin out the classes and hold a fifth of the rest out as the labelled source."""
-    rows = imbalanced_rows(labels.astype(np.int64), IMBALANCE, 10, np.random.default_rng(seed))
-    train, source = holdout(options.limited(digits(images[rows], labels[rows])), HELD_OUT, seed)
+    """Thin out the digits and hold a part of the rest out as the labelled source."""
+    train, source = thinned(digits(images, labels), IMBALANCE, 10, options, seed)
     return Task(source, targets, train)
 
 
@@ -85,9 +83,7 @@ def digits(images: NDArray[np.uint8], labels: NDArray[Any]) -> Split:
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an IDX file, gzipped or not: two zeros, type 8 (bytes), number of dimensions, their sizes, the values."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    content = path.read_bytes()
+    content = require(path).read_bytes()
     if content.startswith(b"\x1f\x8b"):
         content = gzip.decompress(content)
     zeros, kind, dimensions = struct.unpack_from(">HBB", content)
