@@ -160,7 +160,16 @@ def test_estimates_are_pure_and_repeatable(case: Case) -> None:
     assert 0.0 <= first.interval[0] <= first.accuracy <= first.interval[1] <= 1.0
     assert first.n_samples == len(rest) == sum(entry.count for entry in first.by_class)
     assert first.method == "gnn-evaluator"
-    assert first.diagnostics["stop_reason"] in ("max_epochs", "patience")
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs", "reason"),
+    [({"max_epochs": 1}, 1, "max_epochs"), ({"learning_rate": 1e-12, "patience": 1}, 2, "patience")],
+)
+def test_it_says_why_training_stopped(case: Case, options: dict[str, Any], epochs: int, reason: str) -> None:
+    model, train, rest, labels = case
+    found = small(model, train, **options).fit(rest, labels).estimate(rest).diagnostics
+    assert (found["epochs"], found["stop_reason"]) == (epochs, reason)
 
 
 def test_memory_is_bounded_by_drawing_nodes(case: Case) -> None:
@@ -216,6 +225,6 @@ def test_an_interrupted_fit_passes_neither_for_a_finished_one_nor_for_the_one_be
         evaluator.estimate(rest)
 
 
-def test_asking_for_it_by_name_says_what_it_needs(case: Case) -> None:
+def test_asking_for_it_by_name_says_what_it_needs() -> None:
     with pytest.raises(InputError, match=r"gnn-evaluator needs graphs and the trained network, not logits alone"):
         leadline.compare((np.eye(3), [0, 1, 2]), {"t": np.eye(3)}, methods=["gnn-evaluator"])
