@@ -346,3 +346,4 @@ def test_archives_cannot_leave_their_folder(tmp_path: Path, kind: str) -> None:
         with pytest.raises(InputError, match=r"could not be unpacked|must stay inside"):
             unpack(tmp_path / f"evil.{kind}", tmp_path / "in")
     assert sorted(path.name for path in tmp_path.rglob("*.txt")) == ["a.txt"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["inside"]  # nor leave anything half unpacked

@@ -140,16 +140,16 @@ def unpack(archive: Path, folder: Path) -> None:
         else:
             with tarfile.open(archive) as tar:
                 tar.extractall(staging, **_safe())
+        for entry in staging.iterdir():
+            target = folder / entry.name
+            if target.is_dir() and entry.is_dir():
+                shutil.copytree(entry, target, dirs_exist_ok=True)
+            else:
+                entry.replace(target)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        shutil.rmtree(staging)
         raise InputError(f"{archive} could not be unpacked ({error}); delete it and prepare again.") from error
-    for entry in staging.iterdir():
-        target = folder / entry.name
-        if target.is_dir() and entry.is_dir():
-            shutil.copytree(entry, target, dirs_exist_ok=True)
-        else:
-            entry.replace(target)
-    shutil.rmtree(staging)
+    finally:
+        shutil.rmtree(staging)
 
 
 def _safe() -> dict[str, Any]:
