@@ -102,7 +102,7 @@ def _with_peak(task: Callable[..., dict[str, Any]], threads: int, *arguments: An
 
 
 def main() -> None:
-    from leadline.bench.graphs.models import KINDS
+    from leadline.bench.graphs.graph import KINDS
     from leadline.bench.records import Machine
     from leadline.estimators import METHODS
     from leadline.version import __version__

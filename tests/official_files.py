@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from scipy.sparse import csr_array
 
 
 def write_cifar_binary(data: Path, rng: np.random.Generator, *, n: int = 60) -> None:
@@ -106,3 +107,104 @@ def write_amazon_wilds(data: Path, texts: list[str], splits: list[int], *, versi
         writer.writerow(["reviewerID", "asin", "overall", "reviewText", "reviewYear"])
         writer.writerows(["A", "B", float(1 + i % 5), text, 2013] for i, text in enumerate(texts))
     (folder / "splits/user.csv").write_text("split\n" + "".join(f"{split}\n" for split in splits))
+
+
+def write_cifar100_binary(data: Path, rng: np.random.Generator, *, n: int = 200) -> None:
+    folder = data / "cifar-100-binary"
+    folder.mkdir()
+    for name in ("train", "test"):
+        rows = rng.integers(0, 256, (n, 3074), dtype=np.uint8)
+        rows[:, 1] = np.arange(n) % 100
+        rows.tofile(folder / f"{name}.bin")
+
+
+def write_resnets(data: Path, rng: np.random.Generator, *, n: int = 5004) -> None:
+    """Write the test images and weights for the public ResNets; the targets start at image 5,000."""
+    from safetensors.torch import save_file
+
+    from leadline.bench.models import build
+
+    folder = data / "raw/cifar10"
+    folder.mkdir(parents=True)
+    np.savez(folder / "test.npz", x=rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8), y=np.arange(n) % 10)
+    for name in ("resnet20", "resnet32", "resnet56"):
+        save_file(dict(build(name, 10).state_dict()), folder / f"{name}.safetensors")
+
+
+def write_mnist_raw(data: Path, rng: np.random.Generator, *, n: int = 200) -> None:
+    def images(*shape: int) -> Any:
+        return rng.integers(0, 256, shape, dtype=np.uint8)
+
+    for folder in ("mnist", "mnist_m", "usps"):
+        (data / "raw" / folder).mkdir(parents=True)
+    few, many = np.arange(20) % 10, np.arange(n) % 10
+    np.savez(
+        data / "raw/mnist/mnist.npz", x_train=images(n, 28, 28), y_train=many, x_test=images(20, 28, 28), y_test=few
+    )
+    np.savez(data / "raw/mnist_m/test.npz", x=images(20, 32, 32, 3), y=few)
+    np.savez(data / "raw/usps/usps.npz", x=images(20, 16, 16), y=few, n_train=10)
+
+
+def write_reviews(data: Path, rng: np.random.Generator, *, n: int = 80) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = data / "raw/amazon_reviews"
+    folder.mkdir(parents=True)
+    columns = {
+        "domain": [("books", "dvd", "electronics", "kitchen")[i % 4] for i in range(n)],
+        "rating": [(1, 2, 4, 5)[i // 4 % 4] for i in range(n)],
+        "text": [("good", "bad", "good book", "bad book")[i // 4 % 4] for i in range(n)],
+        "title": ["a title" if i % 3 else None for i in range(n)],
+        "date": [f"{('March', 'June', 'August', 'October')[i // 4 % 4]} 1, {2005 + i // 16 % 2}" for i in range(n)],
+    }
+    pq.write_table(pa.table(columns), folder / "reviews.parquet")
+    np.savez(folder / "minilm_l6_v2_128tok.npz", emb=rng.normal(size=(n, 8)).astype(np.float16))
+
+
+def write_citation(data: Path, rng: np.random.Generator, *, n: int = 60) -> None:
+    folder = data / "raw/citation_graphs"
+    folder.mkdir(parents=True)
+    for name in ("acmv9", "citationv1", "dblpv7"):
+        words = csr_array(rng.random((n, 12)) < 0.3)
+        labels = np.eye(5, dtype=np.int8)[np.arange(n) % 5]
+        labels[0] = 1  # of several classes: not scored
+        np.savez(
+            folder / f"{name}.npz", edges=rng.integers(0, n, (2, 2 * n)), x_indptr=words.indptr,
+            x_indices=words.indices, x_shape=words.shape, labels_multi=labels,
+        )  # fmt: skip
+
+
+def write_gzip(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt") as file:
+        file.write("".join(line + "\n" for line in lines))
+
+
+def write_ogb(folder: Path, *, n: int = 240, d: int = 8, classes: int = 4, seed: int = 0) -> dict[str, np.ndarray]:
+    """Write a small dataset in OGB's layout: classes differ in their features, papers cite their own class."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    years = np.concatenate([np.arange(2008, 2021).repeat(n // 13 + 1)])[:n]
+    features = rng.normal(size=(n, d)).astype(np.float32)
+    features[np.arange(n), labels] += 2.0
+    start = rng.integers(0, n, 3 * n)
+    end = np.array([rng.choice(np.flatnonzero(labels == labels[node])) for node in start])
+    raw = folder / "raw"
+    write_gzip(raw / "num-node-list.csv.gz", [str(n)])
+    write_gzip(raw / "num-edge-list.csv.gz", [str(len(start))])
+    write_gzip(raw / "edge.csv.gz", [f"{a},{b}" for a, b in zip(start, end, strict=True)])
+    write_gzip(raw / "node-feat.csv.gz", [",".join(f"{value:.6f}" for value in row) for row in features])
+    write_gzip(raw / "node-label.csv.gz", [str(label) for label in labels])
+    write_gzip(raw / "node_year.csv.gz", [str(year) for year in years])
+    for name, rows in (("train", years <= 2017), ("valid", years == 2018), ("test", years >= 2019)):
+        write_gzip(folder / "split" / "time" / f"{name}.csv.gz", [str(row) for row in np.flatnonzero(rows)])
+    return {"labels": labels, "years": years, "features": features, "edges": np.stack([start, end])}
+
+
+def write_logits(data: Path, rng: np.random.Generator, name: str, *, n: int = 40, c: int = 4) -> None:
+    for model in ("first", "second"):
+        folder = data / "logits" / name / model
+        folder.mkdir(parents=True)
+        for part in ("source", "target_a"):
+            np.savez(folder / f"{part}.npz", logits=rng.normal(size=(n, c)).astype(np.float32), labels=np.arange(n) % c)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from io import BytesIO
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from scipy import ndimage
 
 from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, blur, corrupt, digital, spatter, weather
 from leadline.errors import InputError
-
-DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data"))
 
 
 @pytest.fixture(scope="module")
@@ -199,26 +196,25 @@ def test_errors_say_rule_and_value(images: NDArray[np.uint8]) -> None:
         corrupt(images[:, :16], "fog", 1)
 
 
-@pytest.mark.skipif(not (DATA / "raw/cifar10/test.npz").exists(), reason="needs DATA/raw/cifar10")
 @pytest.mark.parametrize(
     ("name", "severity", "tolerance"),
     [("defocus_blur", 5, 0.0), ("contrast", 4, 0.0), ("zoom_blur", 3, 0.005), ("gaussian_noise", 2, 0.06),
      ("motion_blur", 3, 0.05), ("glass_blur", 2, 0.06), ("spatter", 2, 0.05), ("snow", 4, 0.06)],
 )  # fmt: skip
 def test_a_public_resnet_loses_as_much_as_under_another_implementation(
-    name: str, severity: int, tolerance: float
+    name: str, severity: int, tolerance: float, data_root: Path
 ) -> None:
     import torch
     from safetensors.torch import load_file
 
     from leadline.bench.models import build
 
-    with np.load(DATA / "raw/cifar10/test.npz") as file:
+    with np.load(data_root / "raw/cifar10/test.npz") as file:
         images, labels = file["x"][5000:5400], file["y"][5000:5400]
-    with np.load(DATA / f"logits/cifar10c/resnet20/target_{name}_{severity}.npz") as file:
+    with np.load(data_root / f"logits/cifar10c/resnet20/target_{name}_{severity}.npz") as file:
         expected = (file["logits"].argmax(axis=1) == file["labels"])[:400].mean()
     model = build("resnet20", 10)
-    model.load_state_dict(load_file(DATA / "raw/cifar10/resnet20.safetensors"))
+    model.load_state_dict(load_file(data_root / "raw/cifar10/resnet20.safetensors"))
     model.eval()
     pixels = corrupt(images, name, severity).astype(np.float32) / 255
     normal = (pixels - np.array([0.485, 0.456, 0.406], np.float32)) / np.array([0.229, 0.224, 0.225], np.float32)

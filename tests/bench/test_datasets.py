@@ -9,6 +9,7 @@ import pickle
 import struct
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leadline.bench.corruptions import CORRUPTIONS
+from leadline.bench.corruptions import CORRUPTIONS, corrupt
 from leadline.bench.datasets import SUITES, cifar, folders, get_suite, mnist, reviews
 from leadline.bench.download import Download, fetch, unpack
 from leadline.bench.inputs import ImageArray, ImageFiles, Options, Split, Texts, holdout, imbalanced_rows
@@ -90,8 +91,11 @@ def test_generated_corruptions_without_the_official_files(tmp_path: Path, rng: n
     write_cifar_binary(tmp_path, rng)
     targets = cifar.corrupted(tmp_path, 10, Options(limit=7))
     assert list(targets)[::5] == [f"{name}_1" for name in CORRUPTIONS]
-    clean = Options(limit=7).limited(cifar.read_cifar(tmp_path, 10, "test"))
-    np.testing.assert_array_equal(targets["contrast_2"]().labels, clean.labels)
+    clean, made = Options(limit=7).limited(cifar.read_cifar(tmp_path, 10, "test")), targets["contrast_2"]()
+    assert isinstance(clean.inputs, ImageArray)
+    assert isinstance(made.inputs, ImageArray)
+    np.testing.assert_array_equal(made.labels, clean.labels)
+    np.testing.assert_array_equal(made.inputs.pixels, corrupt(clean.inputs.pixels, "contrast", 2))
 
 
 def python_batch(labels: bytes, n: int, protocol: int = 2) -> bytes:
@@ -214,9 +218,8 @@ def test_reviews_at_hand_across_domains_and_time(data_root: Path) -> None:
     assert sum(len(later.targets[name]()) for name in later.targets if name != "same") == 5365
 
 
-def test_every_suite_is_complete_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_every_suite_says_how_to_get_it_and_how_it_is_trained(tmp_path: Path) -> None:
     for suite in SUITES.values():
-        assert len(suite.missing(tmp_path)) == len(suite.needs)
         assert suite.downloads or suite.instructions or suite.size == "with the data"
         assert (suite.recipe is not None) == (suite.kind == "trained")
     (tmp_path / "logits/mnist/some_model").mkdir(parents=True)
@@ -246,11 +249,12 @@ def test_holdout_takes_a_share_of_every_class(rng: np.random.Generator) -> None:
 
 # ------------------------------------------------------------------------------------------------ downloads
 class Server(BaseHTTPRequestHandler):
-    def __init__(self, content: bytes, breaks_at: list[int], *rest: Any) -> None:
-        self.content, self.breaks_at = content, breaks_at
+    def __init__(self, content: bytes, breaks_at: list[int], asked: list[str], *rest: Any) -> None:
+        self.content, self.breaks_at, self.asked = content, breaks_at, asked
         super().__init__(*rest)
 
     def do_GET(self) -> None:
+        self.asked.append(self.headers.get("Range") or "all")
         start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").removesuffix("-"))
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(self.content) - start))
@@ -275,8 +279,9 @@ def archive_bytes() -> bytes:
 def serve() -> Iterator[Any]:
     servers = []
 
-    def start(content: bytes, breaks_at: list[int]) -> str:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, content, breaks_at))
+    def start(content: bytes, breaks_at: list[int] | None = None, asked: list[str] | None = None) -> str:
+        handler = partial(Server, content, breaks_at or [], [] if asked is None else asked)
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return f"http://127.0.0.1:{server.server_port}/set.tar.gz"
@@ -290,7 +295,8 @@ def serve() -> Iterator[Any]:
 def test_a_download_that_breaks_off_continues_and_is_verified(tmp_path: Path, serve: Any) -> None:
     content = archive_bytes()
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    item = Download(serve(content, [40]), "set.tar.gz", "set/values.txt", md5, ".")
+    asked: list[str] = []
+    item = Download(serve(content, [40], asked), "set.tar.gz", "set/values.txt", md5, ".")
     with pytest.raises(InputError, match="run the command again"):
         fetch(item, tmp_path)
     assert (tmp_path / "set.tar.gz.part").stat().st_size == 40
@@ -298,22 +304,46 @@ def test_a_download_that_breaks_off_continues_and_is_verified(tmp_path: Path, se
     seen: list[tuple[int, int, str]] = []
     assert fetch(item, tmp_path, lambda *step: seen.append(step)).read_text() == "hello"
     assert seen[-1] == (len(content), len(content), "set.tar.gz")
-    assert fetch(item, tmp_path).exists()  # nothing to do: the server would have to be asked again
+    assert fetch(item, tmp_path).read_text() == "hello"
+    assert asked == ["all", "bytes=40-"]  # the third time there was nothing to ask for
+
+
+def test_what_a_broken_archive_leaves_behind_is_not_taken_for_data(tmp_path: Path, serve: Any) -> None:
+    item = Download(serve(b"not an archive"), "set.tar.gz", "set|other", None, "set")
+    for _ in range(2):
+        with pytest.raises(InputError, match="could not be unpacked"):
+            fetch(item, tmp_path)
+    (tmp_path / "cifar-10.1").mkdir()
+    assert "cifar-10.1 or CIFAR-10.1/datasets" in SUITES["cifar10"].left_out(tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "length"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
 def test_a_wrong_checksum_is_refused_and_removed(tmp_path: Path, serve: Any, kind: str, length: int) -> None:
-    item = Download(serve(b"something else", []), "a.bin", "a.bin", "0" * length)
+    item = Download(serve(b"something else"), "a.bin", "a.bin", "0" * length)
     with pytest.raises(InputError, match=f"must have the {kind} checksum 000"):
         fetch(item, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_archives_cannot_leave_their_folder(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "evil.tar", "w") as tar:
-        info = tarfile.TarInfo("../outside.txt")
+def write_archive(path: Path, name: str) -> None:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, "x")
+        return
+    with tarfile.open(path, "w") as tar:
+        info = tarfile.TarInfo(name)
         info.size = 1
         tar.addfile(info, io.BytesIO(b"x"))
-    with pytest.raises(InputError, match="could not be unpacked"):
-        unpack(tmp_path / "evil.tar", tmp_path / "in")
-    assert not (tmp_path / "outside.txt").exists()
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_archives_cannot_leave_their_folder(tmp_path: Path, kind: str) -> None:
+    write_archive(tmp_path / f"good.{kind}", "inside/a.txt")
+    unpack(tmp_path / f"good.{kind}", tmp_path / "in")
+    assert (tmp_path / "in/inside/a.txt").read_text() == "x"
+    for place in ("../outside.txt", "../../outside.txt"):  # beside the folder, and beside where it is unpacked first
+        write_archive(tmp_path / f"evil.{kind}", place)
+        with pytest.raises(InputError, match=r"could not be unpacked|must stay inside"):
+            unpack(tmp_path / f"evil.{kind}", tmp_path / "in")
+    assert sorted(path.name for path in tmp_path.rglob("*.txt")) == ["a.txt"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["inside"]  # nor leave anything half unpacked

@@ -19,6 +19,7 @@ from leadline.bench.datasets import SUITES
 from leadline.bench.rows import load_rows
 from leadline.cli import main
 from leadline.cli.bench import app
+from leadline.data.files import read_outputs
 from official_files import (
     write_amazon_wilds,
     write_cifar_binary,
@@ -49,8 +50,10 @@ def go_through(name: str, data: Path, out: Path) -> set[str]:
     call("run", name, *folders, "--seeds", "0", "--methods", ",".join(METHODS))
     rows = load_rows(out, suite=name)
     assert {row.method for row in rows} == set(METHODS)
-    assert all(0.0 <= row.estimate <= 1.0 for row in rows)
-    assert name in call("table", name, "--out", str(out), "--format", "md")
+    for row in rows:
+        stored = read_outputs(out / "logits" / name / f"{row.model}-seed0" / f"target_{row.target}.npz")
+        assert (row.truth, row.n_samples) == (stored.accuracy, len(stored.logits))
+    assert f"measured: {name}" in call("table", name, "--out", str(out), "--format", "md")
     assert json.loads((out / "measured.json").read_text())["experiments"]["main"][name]["same_setting"]
     return {row.target for row in rows}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -13,40 +12,14 @@ from scipy.sparse import csr_array
 from leadline.bench.datasets import SUITES, get_suite, ogb
 from leadline.bench.datasets.citation import load_citation
 from leadline.bench.experiments import run_experiment
-from leadline.bench.graphs.graph import Graph, NodeBatch, NodeSet
-from leadline.bench.graphs.models import KINDS, WIDE, NodeClassifier
+from leadline.bench.graphs.gnns import WIDE, NodeClassifier
+from leadline.bench.graphs.graph import KINDS, Graph, NodeBatch, NodeSet
 from leadline.bench.inputs import Options
 from leadline.bench.pipeline import extract_logits, train_suite
 from leadline.bench.training import RECIPES, predict
 from leadline.data.files import read_outputs
 from leadline.errors import InputError
-
-
-def write_gzip(path: Path, lines: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt") as file:
-        file.write("".join(line + "\n" for line in lines))
-
-
-def write_ogb(folder: Path, *, n: int = 240, d: int = 8, classes: int = 4, seed: int = 0) -> dict[str, np.ndarray]:
-    """Write a small dataset in OGB's layout: classes differ in their features, papers cite their own class."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, classes, n)
-    years = np.concatenate([np.arange(2008, 2021).repeat(n // 13 + 1)])[:n]
-    features = rng.normal(size=(n, d)).astype(np.float32)
-    features[np.arange(n), labels] += 2.0
-    start = rng.integers(0, n, 3 * n)
-    end = np.array([rng.choice(np.flatnonzero(labels == labels[node])) for node in start])
-    raw = folder / "raw"
-    write_gzip(raw / "num-node-list.csv.gz", [str(n)])
-    write_gzip(raw / "num-edge-list.csv.gz", [str(len(start))])
-    write_gzip(raw / "edge.csv.gz", [f"{a},{b}" for a, b in zip(start, end, strict=True)])
-    write_gzip(raw / "node-feat.csv.gz", [",".join(f"{value:.6f}" for value in row) for row in features])
-    write_gzip(raw / "node-label.csv.gz", [str(label) for label in labels])
-    write_gzip(raw / "node_year.csv.gz", [str(year) for year in years])
-    for name, rows in (("train", years <= 2017), ("valid", years == 2018), ("test", years >= 2019)):
-        write_gzip(folder / "split" / "time" / f"{name}.csv.gz", [str(row) for row in np.flatnonzero(rows)])
-    return {"labels": labels, "years": years, "features": features, "edges": np.stack([start, end])}
+from official_files import write_gzip, write_ogb
 
 
 def test_ogb_layout_gives_back_what_was_written(tmp_path: Path) -> None:

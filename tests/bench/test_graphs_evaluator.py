@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 import leadline
 from leadline.bench.graphs.augment import AUGMENTATIONS, augmented, drop_edges, mask_features, mix_nodes, sample_nodes
 from leadline.bench.graphs.evaluator import GNNEvaluator
+from leadline.bench.graphs.gnns import NodeClassifier
 from leadline.bench.graphs.graph import Graph, NodeSet
-from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, make_view, merge, unit_rows
 from leadline.bench.graphs.run import PUBLISHED
 from leadline.errors import InputError
@@ -143,7 +143,7 @@ def test_graphs_side_by_side_give_their_own_answers(graph: Graph) -> None:
 def test_training_learns_what_the_published_rate_does_not(case: Case) -> None:
     model, train, rest, labels = case
     learned = small(model, train, dropout=0.0).fit(rest, labels)
-    published = small(model, train, **PUBLISHED, seed=0).set_params(max_epochs=8).fit(rest, labels)
+    published = small(model, train, **{**PUBLISHED, "max_epochs": 8}).fit(rest, labels)
     assert learned.held_out_error_ < 0.8 * published.held_out_error_
     assert published.history_[0] == pytest.approx(published.history_[-1], abs=1e-3)
     assert learned.n_train_nodes_ == 150
@@ -160,7 +160,16 @@ def test_estimates_are_pure_and_repeatable(case: Case) -> None:
     assert 0.0 <= first.interval[0] <= first.accuracy <= first.interval[1] <= 1.0
     assert first.n_samples == len(rest) == sum(entry.count for entry in first.by_class)
     assert first.method == "gnn-evaluator"
-    assert first.diagnostics["stop_reason"] in ("max_epochs", "patience")
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs", "reason"),
+    [({"max_epochs": 1}, 1, "max_epochs"), ({"learning_rate": 1e-12, "patience": 1}, 2, "patience")],
+)
+def test_it_says_why_training_stopped(case: Case, options: dict[str, Any], epochs: int, reason: str) -> None:
+    model, train, rest, labels = case
+    found = small(model, train, **options).fit(rest, labels).estimate(rest).diagnostics
+    assert (found["epochs"], found["stop_reason"]) == (epochs, reason)
 
 
 def test_memory_is_bounded_by_drawing_nodes(case: Case) -> None:
@@ -172,7 +181,7 @@ def test_memory_is_bounded_by_drawing_nodes(case: Case) -> None:
 
 def test_logits_alone_are_refused(case: Case) -> None:
     model, train, rest, labels = case
-    logits = np.zeros((150, 3))
+    logits: Any = np.zeros((150, 3))
     with pytest.raises(InputError, match=r"GNNEvaluator.fit needs the graph: pass a NodeSet of it; got ndarray"):
         small(model, train).fit(logits, labels)
     with pytest.raises(InputError, match=r"not fitted yet"):
@@ -188,17 +197,34 @@ def test_logits_alone_are_refused(case: Case) -> None:
         small(model, train).fit(rest, labels[:-1])
     with pytest.raises(InputError, match=r"must have 6 features"):
         fitted.estimate(NodeSet.all_of(Graph(np.zeros((3, 5), dtype=np.float32), np.zeros((2, 0), dtype=np.int64))))
-    with pytest.raises(InputError, match=r"cannot be saved"):
-        fitted.save("model.leadline")
+    with pytest.raises(InputError, match=r"confidence_level must be between 0 and 1; got 1.0"):
+        fitted.estimate(rest, confidence_level=1.0)
 
 
-def test_it_is_an_estimator_of_the_family(case: Case) -> None:
+def test_it_does_not_pretend_to_take_logits(case: Case) -> None:
     model, train, _, _ = case
-    evaluator = small(model, train)
-    assert isinstance(evaluator, leadline.estimators.Estimator)
-    assert GNNEvaluator(**evaluator.get_params()).get_params() == evaluator.get_params()
+    assert "gnn-evaluator" not in leadline.METHODS
+    assert not isinstance(small(model, train), leadline.estimators.Estimator)
+    public = {name for name, value in vars(GNNEvaluator).items() if callable(value) and not name.startswith("_")}
+    assert public == {"fit", "estimate"}
 
 
-def test_asking_for_it_by_name_says_what_it_needs(case: Case) -> None:
+def test_an_interrupted_fit_passes_neither_for_a_finished_one_nor_for_the_one_before(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, train, rest, labels = case
+    evaluator = small(model, train, max_epochs=1).fit(rest, labels)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leadline.bench.graphs.evaluator.merge", stop)
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.fit(rest, labels)
+    with pytest.raises(InputError, match=r"this GNNEvaluator is not fitted yet; call fit\(nodes, labels\) first"):
+        evaluator.estimate(rest)
+
+
+def test_asking_for_it_by_name_says_what_it_needs() -> None:
     with pytest.raises(InputError, match=r"gnn-evaluator needs graphs and the trained network, not logits alone"):
         leadline.compare((np.eye(3), [0, 1, 2]), {"t": np.eye(3)}, methods=["gnn-evaluator"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
 import sys
 from functools import reduce as fold
@@ -23,7 +22,6 @@ from leadline.numeric import log_softmax
 
 Array = NDArray[np.float64]
 KINDS: list[type[TransportEstimator]] = [ConfidenceTransport, ThresholdedTransport]
-DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logits"
 
 
 def classifier(n: int, c: int, seed: int, *, tilt: float = 0.0, sharpness: float = 1.5) -> tuple[Array, Any]:
@@ -292,7 +290,6 @@ assert isinstance(ot.emd(half, half, torch.eye(2)), torch.Tensor)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real logits; set LEADLINE_DATA")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("model", "target"),
@@ -304,10 +301,12 @@ assert isinstance(ot.emd(half, half, torch.eye(2)), torch.Tensor)
         ("citation_domains/acmv9_gat", "dblpv7"),
     ],
 )
-def test_dual_agrees_with_exact_on_real_logits(kind: type[TransportEstimator], model: str, target: str) -> None:
-    with np.load(DATA / model / "source.npz") as file:
+def test_dual_agrees_with_exact_on_real_logits(
+    kind: type[TransportEstimator], model: str, target: str, data_root: Path
+) -> None:
+    with np.load(data_root / "logits" / model / "source.npz") as file:
         source = (file["logits"], file["labels"])
-    with np.load(DATA / model / f"target_{target}.npz") as file:
+    with np.load(data_root / "logits" / model / f"target_{target}.npz") as file:
         logits = file["logits"]
     exact, found = (kind(solver=solver).fit(*source) for solver in ("exact", "dual"))
     expected = simplex_accuracy(exact, source, logits)

@@ -8,19 +8,17 @@ import tarfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from leadline.bench.inputs import locate
+from leadline.bench.inputs import find
+from leadline.comparison import Progress
 from leadline.errors import InputError
 
 _CHUNK = 1 << 20
 #: Kinds of checksum by their length.
 _KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
-#: Called with bytes done, bytes in all (0 if unknown), and what is being fetched.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,14 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     data
         The data folder.
     progress
-        Called while bytes arrive.
+        Called while bytes arrive, with bytes done, bytes in all (0 if unknown), and what is being fetched.
 
     Returns
     -------
     Path
         What the item makes.
     """
-    made = locate(data, item.makes)
-    if made.exists():
+    if made := find(data, item.makes):
         return made
     file = data / item.path
     if not file.exists():
@@ -80,9 +77,9 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         part.replace(file)
     if item.unpack is not None:
         unpack(file, data / item.unpack)
-    if not (made := locate(data, item.makes)).exists():
-        raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
-    return made
+    if made := find(data, item.makes):
+        return made
+    raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
 
 
 def _receive(url: str, part: Path, progress: Progress) -> None:
@@ -143,16 +140,16 @@ def unpack(archive: Path, folder: Path) -> None:
         else:
             with tarfile.open(archive) as tar:
                 tar.extractall(staging, **_safe())
+        for entry in staging.iterdir():
+            target = folder / entry.name
+            if target.is_dir() and entry.is_dir():
+                shutil.copytree(entry, target, dirs_exist_ok=True)
+            else:
+                entry.replace(target)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        shutil.rmtree(staging)
         raise InputError(f"{archive} could not be unpacked ({error}); delete it and prepare again.") from error
-    for entry in staging.iterdir():
-        target = folder / entry.name
-        if target.is_dir() and entry.is_dir():
-            shutil.copytree(entry, target, dirs_exist_ok=True)
-        else:
-            entry.replace(target)
-    shutil.rmtree(staging)
+    finally:
+        shutil.rmtree(staging)
 
 
 def _safe() -> dict[str, Any]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.graphs import run as on_graphs
-from leadline.bench.pipeline import SEEDS, Progress
+from leadline.bench.pipeline import SEEDS
 from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
+from leadline.comparison import Progress
 from leadline.errors import InputError
 from leadline.estimators import METHODS, make
 from leadline.estimators.alsa.training import PARTS

@@ -15,6 +15,8 @@ from leadline.errors import InputError
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 Rows = NDArray[np.intp]
+#: The share of the training data that becomes the labelled source where there is no official validation set.
+HELD_OUT = 0.2
 
 
 class Inputs(Protocol):
@@ -142,10 +144,25 @@ class Features:
         return self.values[rows]
 
 
+def find(data: Path, paths: str) -> Path | None:
+    """Return the first of the paths ``a|b/*.npz`` below the data folder that is there; None where none is.
+
+    An empty folder is not there: it is what a failed attempt to unpack an archive leaves behind.
+    """
+    matches = (match for place in paths.split("|") for match in data.glob(place))
+    return next((match for match in matches if match.is_file() or any(match.iterdir())), None)
+
+
 def locate(data: Path, paths: str) -> Path:
-    """Return the first of the paths ``a|b`` below the data folder that exists, or ``a``."""
-    places = [data / path for path in paths.split("|")]
-    return next((place for place in places if place.exists()), places[0])
+    """Return the first of the paths ``a|b`` below the data folder that is there, or ``a``."""
+    return find(data, paths) or data / paths.split("|", maxsplit=1)[0]
+
+
+def require(path: Path) -> Path:
+    """Return a path that exists, or say how to get what is missing."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
+    return path
 
 
 def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:
@@ -196,6 +213,13 @@ class Task:
     source: Split
     targets: Mapping[str, Callable[[], Split]] = field(default_factory=dict)
     train: Split | None = None
+
+    @property
+    def training(self) -> Split:
+        """What to train on, for those who cannot do without."""
+        if self.train is None:
+            raise InputError("this dataset has nothing to train on; its models come trained.")
+        return self.train
 
 
 @dataclass(frozen=True)
@@ -291,3 +315,9 @@ def holdout(split: Split, share: float, seed: int) -> tuple[Split, Split]:
         rows = np.flatnonzero(split.labels == label)
         held[rng.choice(rows, max(1, round(share * len(rows))), replace=False)] = True
     return split.take(np.flatnonzero(~held)), split.take(np.flatnonzero(held))
+
+
+def thinned(split: Split, ratio: float, n_classes: int, options: Options, seed: int) -> tuple[Split, Split]:
+    """Thin out the classes by :func:`imbalanced_rows`, then hold a share of the rest out as the labelled source."""
+    rows = imbalanced_rows(split.labels, ratio, n_classes, np.random.default_rng(seed))
+    return holdout(options.limited(split.take(rows)), HELD_OUT, seed)

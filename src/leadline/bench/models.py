@@ -182,6 +182,6 @@ def build(name: str, n_classes: int, *, seed: int = 0, n_features: int | None = 
         torch.manual_seed(seed)
         if n_features is None:
             return MODELS[name](n_classes)
-        from leadline.bench.graphs.models import NodeClassifier
+        from leadline.bench.graphs.gnns import NodeClassifier
 
         return NodeClassifier(name.rsplit("-", maxsplit=1)[-1], n_features, n_classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import fetch
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
+from leadline.comparison import Progress
 from leadline.data.files import write_outputs
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
@@ -23,9 +24,75 @@ if TYPE_CHECKING:
     from torch import nn
 
 SEEDS = (0, 1, 2)
-#: Called with steps done, steps in all, and what is being done.
-Progress = Callable[[int, int, str], None]
+DEFAULTS = Options()
 Classifier = Callable[[Inputs], NDArray[np.floating[Any]]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model of a suite under one seed: what it reads, and where its training and its logits are kept.
+
+    Attributes
+    ----------
+    suite, data, out
+        The suite, the data folder, and the folder for checkpoints and logits.
+    model, seed
+        Which of the suite's models, and the seed of its data, its weights and its training.
+    options
+        What the paper leaves open.
+    """
+
+    suite: Suite
+    data: Path
+    out: Path
+    model: str
+    seed: int
+    options: Options = DEFAULTS
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the training is kept."""
+        return self.out / "checkpoints" / self.suite.name / self.model / f"seed-{self.seed}"
+
+    @property
+    def logits(self) -> Path:
+        """Where the logits are kept."""
+        return self.out / "logits" / self.suite.name / f"{self.model}-seed{self.seed}"
+
+    def load(self) -> Task:
+        """Read the data."""
+        if self.suite.load is None:
+            raise InputError(f"suite {self.suite.name} has no data to load.")
+        return self.suite.load(self.data, self.options, self.model, self.seed)
+
+    def untrained(self, task: Task) -> nn.Module:
+        """Make the network with weights drawn from the seed, or with those it comes with."""
+        from leadline.bench.models import build
+
+        n_features = getattr(task.source.inputs, "n_features", None)
+        return build(self.model, self.suite.n_classes, seed=self.seed, n_features=n_features)
+
+    def trained(self, task: Task) -> nn.Module:
+        """Make the network with the weights of its training here, or with those it comes with."""
+        from safetensors.torch import load_file
+
+        from leadline.bench.training import load_best
+
+        network = self.untrained(task)
+        if self.suite.kind == "trained":
+            load_best(network, self.checkpoint)
+        elif self.suite.weights is not None:
+            network.load_state_dict(load_file(self.data / self.suite.weights.format(self.model)))
+        return network
+
+    def announce(self, progress: Progress | None) -> Progress:
+        """Return a progress that says which model and seed it is about."""
+
+        def told(done: int, most: int, what: str) -> None:
+            if progress is not None:
+                progress(done, most, f"{self.model}, seed {self.seed}: {what}")
+
+        return told
 
 
 def fetch_data(suite: Suite, data: Path, progress: Progress | None = None) -> list[tuple[Path, str]]:
@@ -50,19 +117,22 @@ def require_data(suite: Suite, data: Path) -> None:
         )
 
 
-def checkpoint_folder(suite: Suite, out: Path, model: str, seed: int) -> Path:
-    """Return where the training of a model is kept."""
-    return out / "checkpoints" / suite.name / model / f"seed-{seed}"
+def _jobs(
+    suite: Suite, data: Path, out: Path, options: Options, seeds: Sequence[int], models: Sequence[str] | None
+) -> list[Job]:
+    """Return what is to be done, after checking that the data is there and the models exist.
 
-
-def logits_folder(suite: Suite, out: Path, model: str, seed: int) -> Path:
-    """Return where the logits of a model are kept."""
-    return out / "logits" / suite.name / f"{model}-seed{seed}"
-
-
-def model_seeds(suite: Suite, seeds: Sequence[int]) -> tuple[int, ...]:
-    """Return the seeds of the models: several where they are trained here, one where they come trained."""
-    return tuple(seeds) if suite.kind in ("trained", "sklearn") else (0,)
+    Models that are trained here have a job for each seed, those that come trained one.
+    """
+    require_data(suite, data)
+    known = suite.models_in(data)
+    allowed = known + suite.other_models
+    for name in models or ():
+        if name not in allowed:
+            raise InputError(f"model must be one of {', '.join(allowed)}; got {name!r}.")
+    own = seeds if suite.kind in ("trained", "sklearn") else (0,)
+    chosen = known if models is None else models
+    return [Job(suite, data, out, model, seed, options) for model in chosen for seed in own]
 
 
 def train_suite(
@@ -70,7 +140,7 @@ def train_suite(
     data: Path,
     out: Path,
     *,
-    options: Options = Options(),  # noqa: B008  immutable
+    options: Options = DEFAULTS,
     seeds: Sequence[int] = SEEDS,
     models: Sequence[str] | None = None,
     max_epochs: int | None = None,
@@ -105,26 +175,17 @@ def train_suite(
 
     if suite.kind != "trained" or suite.recipe is None:
         raise InputError(f"suite {suite.name} has nothing to train; its models are {suite.kind}. Go on with `logits`.")
-    require_data(suite, data)
     recipe = RECIPES[suite.recipe]
     if max_epochs is not None:
         recipe = replace(recipe, max_epochs=max_epochs)
     report = []
-    for model in _chosen(suite, data, models):
-        for seed in seeds:
-            task = _load(suite, data, options, model, seed)
-            if task.train is None:
-                raise InputError(f"suite {suite.name} has no training data.")
-
-            def told(epoch: int, most: int, what: str, model: str = model, seed: int = seed) -> None:
-                if progress is not None:
-                    progress(epoch, most, f"{model}, seed {seed}: {what}")
-
-            state = train(
-                network_of(suite, task, model, seed), task.train, task.source, recipe,
-                checkpoint_folder(suite, out, model, seed), seed=seed, device=device, progress=told,
-            )  # fmt: skip
-            report.append({"suite": suite.name, "model": model, "seed": seed} | asdict(state))
+    for job in _jobs(suite, data, out, options, seeds, models):
+        task = job.load()
+        state = train(
+            job.untrained(task), task.training, task.source, recipe, job.checkpoint,
+            seed=job.seed, device=device, progress=job.announce(progress),
+        )  # fmt: skip
+        report.append({"suite": suite.name, "model": job.model, "seed": job.seed} | asdict(state))
     return report
 
 
@@ -133,7 +194,7 @@ def extract_logits(
     data: Path,
     out: Path,
     *,
-    options: Options = Options(),  # noqa: B008  immutable
+    options: Options = DEFAULTS,
     seeds: Sequence[int] = SEEDS,
     models: Sequence[str] | None = None,
     device: str = "cpu",
@@ -145,43 +206,27 @@ def extract_logits(
     """
     if suite.kind == "logits":
         raise InputError(f"suite {suite.name} already consists of logits; go on with `run`.")
-    require_data(suite, data)
-    folders = []
-    for model in _chosen(suite, data, models):
-        for seed in model_seeds(suite, seeds):
-            folder = logits_folder(suite, out, model, seed)
-            _extract(suite, data, out, folder, options, model, seed, device, progress)
-            folders.append(folder)
-    return folders
+    jobs = _jobs(suite, data, out, options, seeds, models)
+    for job in jobs:
+        _extract(job, device, job.announce(progress))
+    return [job.logits for job in jobs]
 
 
-def _extract(
-    suite: Suite,
-    data: Path,
-    out: Path,
-    folder: Path,
-    options: Options,
-    model: str,
-    seed: int,
-    device: str,
-    progress: Progress | None,
-) -> None:
+def _extract(job: Job, device: str, progress: Progress) -> None:
     """Write the files of one model that are not there yet."""
-    task = _load(suite, data, options, model, seed)
+    task = job.load()
     readers: dict[str, Callable[[], Split]] = {"source": lambda: task.source}
     readers |= {f"target_{name}": read for name, read in task.targets.items()}
-    todo = {name: read for name, read in readers.items() if not (folder / f"{name}.npz").exists()}
+    todo = {name: read for name, read in readers.items() if not (job.logits / f"{name}.npz").exists()}
     if not todo:
         return
-    _same_options(folder, options)
-    classify = _classifier(suite, data, out, task, model, seed, device)
-    for name, read in todo.items():
+    _same_options(job.logits, job.options)
+    classify = classifier(job, task, device)
+    for done, (name, read) in enumerate(todo.items(), start=len(readers) - len(todo) + 1):
         split = read()
         logits = classify(split.inputs).astype(np.float32)
-        write_outputs(Outputs(logits, split.labels), folder / f"{name}.npz", force=True)
-        if progress is not None:
-            done = len(readers) - len(todo) + list(todo).index(name) + 1
-            progress(done, len(readers), f"{model}, seed {seed}: {name}")
+        write_outputs(Outputs(logits, split.labels), job.logits / f"{name}.npz", force=True)
+        progress(done, len(readers), name)
 
 
 def _same_options(folder: Path, options: Options) -> None:
@@ -193,33 +238,19 @@ def _same_options(folder: Path, options: Options) -> None:
         note.write_text(wanted)
     elif note.read_text() != wanted:
         raise InputError(
-            f"{folder} has logits made with other options, {note.read_text()}; delete it or use another --out."
+            f"{folder} has logits made with other options, {note.read_text()}; delete it or choose another folder."
         )
 
 
-def network_of(suite: Suite, task: Task, model: str, seed: int) -> nn.Module:
-    """Make a model of a suite, untrained."""
-    from leadline.bench.models import build
+def classifier(job: Job, task: Task, device: str = "cpu") -> Classifier:
+    """Return what maps inputs of a job to logits."""
+    if job.suite.kind == "sklearn":
+        if not isinstance(task.training.inputs, Features):
+            raise InputError(f"suite {job.suite.name} must give features to train on.")
+        return _fit_features(job.model, task.training.inputs, task.training.labels, job.seed)
+    from leadline.bench.training import predict
 
-    return build(model, suite.n_classes, seed=seed, n_features=getattr(task.source.inputs, "n_features", None))
-
-
-def _classifier(suite: Suite, data: Path, out: Path, task: Task, model: str, seed: int, device: str) -> Classifier:
-    """Return what maps inputs to logits."""
-    if suite.kind == "sklearn":
-        if task.train is None or not isinstance(task.train.inputs, Features):
-            raise InputError(f"suite {suite.name} must give features to train on.")
-        return _fit_features(model, task.train.inputs, task.train.labels, seed)
-    from safetensors.torch import load_file
-
-    from leadline.bench.training import load_best, predict
-
-    network = network_of(suite, task, model, seed)
-    if suite.kind == "trained":
-        load_best(network, checkpoint_folder(suite, out, model, seed))
-    elif suite.weights is not None:
-        network.load_state_dict(load_file(data / suite.weights.format(model)))
-    return partial(predict, network.to(device))
+    return partial(predict, job.trained(task).to(device))
 
 
 def _fit_features(model: str, features: Features, labels: NDArray[np.int64], seed: int) -> Classifier:
@@ -246,20 +277,3 @@ def _two_columns(scores: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]
     """Return the logits of a binary model, which may have one score only, as two columns."""
     scores = scores[:, None] if scores.ndim == 1 else scores
     return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
-
-
-def _load(suite: Suite, data: Path, options: Options, model: str, seed: int) -> Task:
-    """Read the data of a suite."""
-    if suite.load is None:
-        raise InputError(f"suite {suite.name} has no data to load.")
-    return suite.load(data, options, model, seed)
-
-
-def _chosen(suite: Suite, data: Path, models: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the models asked for, after checking their names."""
-    known = suite.models_in(data)
-    allowed = known + suite.other_models
-    for name in models or ():
-        if name not in allowed:
-            raise InputError(f"model must be one of {', '.join(allowed)}; got {name!r}.")
-    return known if models is None else tuple(models)

@@ -8,6 +8,7 @@ import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,12 @@ PAPER_METHODS = {
 _MEASURED = "measured.json"
 
 
-def find_reported(folder: Path | None = None) -> Path:
-    """Return ``reported.json`` of a results folder, of the current folder's, or of the project's."""
-    places = [folder] if folder is not None else [Path("results"), Path(__file__).parents[3] / "results"]
-    for place in places:
-        if (place / "reported.json").is_file():
-            return place / "reported.json"
-    raise InputError(f"reported.json must be in {' or '.join(map(str, places))}; it is not. Give --results.")
-
-
-def load_reported(path: Path) -> dict[str, Any]:
-    """Read the numbers of the paper."""
-    reported: dict[str, Any] = json.loads(path.read_text())
+def load_reported(folder: Path | None = None) -> dict[str, Any]:
+    """Read the numbers of the paper: those that come with Leadline, or ``reported.json`` of a folder."""
+    place = (files("leadline.bench") if folder is None else folder).joinpath("reported.json")
+    if not place.is_file():
+        raise InputError(f"folder must hold reported.json; {folder} does not. Leave it out for the paper's numbers.")
+    reported: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
     return reported
 
 

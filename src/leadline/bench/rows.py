@@ -12,8 +12,8 @@ from typing import Any
 
 import leadline
 from leadline.bench.datasets.suite import Suite
-from leadline.bench.pipeline import SEEDS, Progress, require_data
-from leadline.comparison import Fitted, evaluate, fit_planned, plan_fits
+from leadline.bench.pipeline import SEEDS, Job, require_data
+from leadline.comparison import Fitted, Progress, evaluate, fit_planned, plan_fits
 from leadline.data.files import read_outputs, write_bytes
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
@@ -94,7 +94,8 @@ def sources(suite: Suite, data: Path, out: Path) -> list[tuple[str, int | None, 
     """Return (model, its seed, folder of logits) for everything that was extracted."""
     if suite.kind == "logits":
         require_data(suite, data)
-        return [(model, None, data / suite.needs[0] / model) for model in suite.models_in(data)]
+        folders = sorted(path.parent for path in data.glob(suite.needs[0]))
+        return [(folder.name, None, folder) for folder in folders]
     found: list[tuple[str, int | None, Path]] = []
     for folder in sorted((out / "logits" / suite.name).glob("*-seed*")):
         model, seed = folder.name.rsplit("-seed", maxsplit=1)
@@ -161,8 +162,7 @@ def run_variants(
                 "seeds": own_seeds, "targets": None if targets is None else list(targets),
             }  # fmt: skip
             same = {"suite": suite.name, "model": model, "model_seed": model_seed, "experiment": experiment}
-            place = (suite, data, out)
-            rows += _run_part(parts / name, key, variant, folder, same, targets, fits, place)
+            rows += _run_part(parts / name, key, variant, folder, same, targets, fits, (suite, data, out))
             done += 1
             if progress is not None:
                 progress(done, total, f"{model}: {variant.name}")
@@ -195,7 +195,7 @@ def _run_part(
     else:
         from leadline.bench.graphs.run import compare_on_graphs
 
-        result = compare_on_graphs(*place, same["model"], same["model_seed"], variant.options, list(paths))
+        result = compare_on_graphs(Job(*place, same["model"], same["model_seed"]), variant.options, list(paths))
     rows = [
         Row(
             **same,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,10 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from leadline.bench.inputs import Inputs, Split
+from leadline.comparison import Progress
 from leadline.errors import InputError
-
-#: Called after each epoch with the epoch, the largest possible, and a line about it.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -134,7 +131,7 @@ def train(
     device
         A torch device.
     progress
-        Called after each epoch.
+        Called after each epoch with the epoch, the largest possible, and a line about it.
 
     Returns
     -------
@@ -275,7 +272,7 @@ def _restore(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, set
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
     if metadata["settings"] != settings:
         raise InputError(
-            f"{path} was trained with other settings, {metadata['settings']}; delete its folder. Or use another --out."
+            f"{path} was trained with other settings, {metadata['settings']}; delete its folder or choose another one."
         )
     model.load_state_dict({n.removeprefix("model."): t for n, t in tensors.items() if n.startswith("model.")})
     state: dict[int, dict[str, Tensor]] = {}

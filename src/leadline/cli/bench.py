@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from leadline.cli.options import FormatOption, QuietOption, split, split_integer
 from leadline.cli.terminal import progress, show, tell
 from leadline.errors import InputError
 from leadline.results.render import Document, Table
+
+if TYPE_CHECKING:
+    from leadline.bench.datasets.suite import Suite
+    from leadline.comparison import Progress
 
 app = typer.Typer(
     help="Reproduce the paper: datasets, training, logits, experiments, tables and figures.",
@@ -60,7 +65,7 @@ LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", help="At most N samples of each set, for a trial.")
 ]
 
-_DATA, _OUT = Path("data"), Path("results")
+_DATA, _OUT, _SEEDS = Path("data"), Path("results"), "0,1,2"
 
 
 @app.command("list")
@@ -80,11 +85,9 @@ def prepare(
 
     The exit code is 2 while something is missing that the suite cannot do without.
     """
-    from leadline.bench.datasets import get_suite
     from leadline.bench.pipeline import fetch_data
 
-    suite = get_suite(name)
-    with progress(f"prepare {name}", quiet=quiet) as advance:
+    with _working("prepare", name, quiet=quiet) as (suite, advance):
         fetched = fetch_data(suite, data, advance)
     files = [{"file": str(path), "state": "not fetched" if problem else "there"} for path, problem in fetched]
     notes = [problem for _, problem in fetched if problem]
@@ -109,7 +112,7 @@ def train(
     *,
     data: DataOption = _DATA,
     out: OutOption = _OUT,
-    seeds: SeedsOption = "0,1,2",
+    seeds: SeedsOption = _SEEDS,
     models: ModelsOption = None,
     max_epochs: EpochsOption = None,
     device: DeviceOption = "cpu",
@@ -119,13 +122,12 @@ def train(
     quiet: QuietOption = False,
 ) -> None:
     """Train the models of a suite by the paper's recipe; continues from the last finished epoch."""
-    from leadline.bench.datasets import get_suite
     from leadline.bench.inputs import Options
     from leadline.bench.pipeline import train_suite
 
-    with progress(f"train {name}", quiet=quiet) as advance:
+    with _working("train", name, quiet=quiet) as (suite, advance):
         report = train_suite(
-            get_suite(name), data, out, options=Options(imbalance=imbalance, limit=limit),
+            suite, data, out, options=Options(imbalance=imbalance, limit=limit),
             seeds=split_integers(seeds, "--seeds"), models=split(models, "--models"), max_epochs=max_epochs,
             device=device, progress=advance,
         )  # fmt: skip
@@ -138,7 +140,7 @@ def logits(
     *,
     data: DataOption = _DATA,
     out: OutOption = _OUT,
-    seeds: SeedsOption = "0,1,2",
+    seeds: SeedsOption = _SEEDS,
     models: ModelsOption = None,
     device: DeviceOption = "cpu",
     cifar101: Cifar101Option = "v6",
@@ -151,7 +153,6 @@ def logits(
     quiet: QuietOption = False,
 ) -> None:
     """Store the logits of every model on source and targets; files that are there are kept."""
-    from leadline.bench.datasets import get_suite
     from leadline.bench.inputs import Options
     from leadline.bench.pipeline import extract_logits
 
@@ -159,9 +160,9 @@ def logits(
         cifar101=cifar101, imagenet_source=imagenet_source, imbalance=imbalance, corruptions=corruptions,
         frost_folder=frost, limit=limit,
     )  # fmt: skip
-    with progress(f"logits {name}", quiet=quiet) as advance:
+    with _working("logits", name, quiet=quiet) as (suite, advance):
         folders = extract_logits(
-            get_suite(name), data, out, options=options, seeds=split_integers(seeds, "--seeds"),
+            suite, data, out, options=options, seeds=split_integers(seeds, "--seeds"),
             models=split(models, "--models"), device=device, progress=advance,
         )  # fmt: skip
     rows = [{"folder": str(folder), "files": len(list(folder.glob("*.npz")))} for folder in folders]
@@ -184,7 +185,7 @@ def run(
     targets: Annotated[
         str | None, typer.Option("--targets", metavar="A,B,...", help="Some targets; all by default.")
     ] = None,
-    seeds: SeedsOption = "0,1,2",
+    seeds: SeedsOption = _SEEDS,
     format: FormatOption = "table",
     quiet: QuietOption = False,
 ) -> None:
@@ -192,13 +193,12 @@ def run(
 
     What an earlier run of the same version finished is kept.
     """
-    from leadline.bench.datasets import get_suite
     from leadline.bench.experiments import run_experiment
     from leadline.bench.records import record, summarise
 
-    with progress(f"run {name}", quiet=quiet) as advance:
+    with _working("run", name, quiet=quiet) as (suite, advance):
         rows = run_experiment(
-            get_suite(name), experiment, data, out, methods=split(methods, "--methods"),
+            suite, experiment, data, out, methods=split(methods, "--methods"),
             models=split(models, "--models"), targets=split(targets, "--targets"),
             seeds=split_integers(seeds, "--seeds"), progress=advance,
         )  # fmt: skip
@@ -215,7 +215,7 @@ def reproduce(
     *,
     data: DataOption = _DATA,
     out: OutOption = _OUT,
-    seeds: SeedsOption = "0,1,2",
+    seeds: SeedsOption = _SEEDS,
     max_epochs: EpochsOption = None,
     device: DeviceOption = "cpu",
     limit: LimitOption = None,
@@ -226,14 +226,13 @@ def reproduce(
 
     Continues where an earlier attempt stopped. The single steps have more options.
     """
-    from leadline.bench.datasets import get_suite
     from leadline.bench.experiments import run_experiment
     from leadline.bench.inputs import Options
     from leadline.bench.pipeline import extract_logits, fetch_data, require_data, train_suite
     from leadline.bench.records import record
 
-    suite, options, chosen = get_suite(name), Options(limit=limit), split_integers(seeds, "--seeds")
-    with progress(f"reproduce {name}", quiet=quiet) as advance:
+    options, chosen = Options(limit=limit), split_integers(seeds, "--seeds")
+    with _working("reproduce", name, quiet=quiet) as (suite, advance):
         fetch_data(suite, data, advance)
         require_data(suite, data)
         if suite.kind == "trained":
@@ -284,16 +283,19 @@ def table(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Suites; all by default.")] = None,
     *,
     out: OutOption = _OUT,
-    results: Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Folder with reported.json.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", metavar="DIR", help="Folder with a reported.json other than the paper's."),
+    ] = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
 ) -> None:
     """Show what was measured beside what the paper reports, and which of its claims hold."""
-    from leadline.bench.records import find_reported, load_measured, load_reported
+    from leadline.bench.records import load_measured, load_reported
     from leadline.bench.result_tables import result_document
 
     del quiet
-    show(result_document(load_measured(out), load_reported(find_reported(results)), names or None), format)
+    show(result_document(load_measured(out), load_reported(results), names or None), format)
 
 
 @app.command()
@@ -313,6 +315,16 @@ def figures(
     del quiet
     paths = draw_figures(out, folder or out / "figures", kind=kind)
     _show_rows([{"figure": str(path)} for path in paths], "Figures", format)
+
+
+@contextmanager
+def _working(doing: str, name: str, *, quiet: bool) -> Iterator[tuple[Suite, Progress]]:
+    """Look a suite up, and show how far the work on it has come."""
+    from leadline.bench.datasets import get_suite
+
+    suite = get_suite(name)
+    with progress(f"{doing} {name}", quiet=quiet) as advance:
+        yield suite, advance
 
 
 def _show_rows(

@@ -24,24 +24,27 @@ from numpy.typing import NDArray
 from leadline.bench.corruptions import CORRUPTIONS, SEVERITIES, corrupt
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
+from leadline.bench.inputs import ImageArray, Options, Split, Task, find, locate, require, thinned
 from leadline.errors import InputError
 
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 IMBALANCE = 3.0
 CIFAR_101, CIFAR_102 = "cifar-10.1|CIFAR-10.1/datasets", "cifar-10.2|CIFAR-10.2"
-HELD_OUT = 0.2
+#: The binary and the Python layout, by the number of classes.
+FOLDERS = {10: ("cifar-10-batches-bin", "cifar-10-batches-py"), 100: ("cifar-100-binary", "cifar-100-python")}
+RESNETS, RESNET_WEIGHTS = ("resnet20", "resnet32", "resnet56"), "raw/cifar10/{}.safetensors"
+RESNET_IMAGES = "raw/cifar10/test.npz"
 _PIXELS = 3 * 32 * 32
 
 
 def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced CIFAR-10 and its targets CIFAR-10.1, CIFAR-10.2 and CIFAR-10-C."""
     del model
-    train, source = _imbalanced(read_cifar(data, 10, "train"), 10, options, seed)
+    train, source = thinned(read_cifar(data, 10, "train"), IMBALANCE, 10, options, seed)
     targets: dict[str, Callable[[], Split]] = {}
-    if locate(data, CIFAR_101).is_dir():
+    if find(data, CIFAR_101):
         targets["cifar-10.1"] = lambda: options.limited(read_cifar101(data, options.cifar101))
-    if locate(data, CIFAR_102).is_dir():
+    if find(data, CIFAR_102):
         targets["cifar-10.2"] = lambda: options.limited(read_cifar102(data))
     return Task(source, targets | corrupted(data, 10, options), train)
 
@@ -49,15 +52,9 @@ def load_cifar10(data: Path, options: Options, model: str, seed: int) -> Task:
 def load_cifar100(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced CIFAR-100 and its target CIFAR-100-C."""
     del model
-    train, source = _imbalanced(read_cifar(data, 100, "train"), 100, options, seed)
+    rising = 10 if options.imbalance == "first-ten" else 100
+    train, source = thinned(read_cifar(data, 100, "train"), IMBALANCE, rising, options, seed)
     return Task(source, corrupted(data, 100, options), train)
-
-
-def _imbalanced(split: Split, n_classes: int, options: Options, seed: int) -> tuple[Split, Split]:
-    """Thin out the classes, then hold a fifth of the rest out as the labelled source."""
-    rising = 10 if options.imbalance == "first-ten" else n_classes
-    rows = imbalanced_rows(split.labels, IMBALANCE, rising, np.random.default_rng(seed))
-    return holdout(options.limited(split.take(rows)), HELD_OUT, seed)
 
 
 def read_cifar(data: Path, n_classes: int, part: str) -> Split:
@@ -74,12 +71,10 @@ def read_cifar(data: Path, n_classes: int, part: str) -> Split:
     """
     names = [part] if n_classes == 100 else [f"data_batch_{i}" for i in range(1, 6)] * (part == "train")
     names = names or ["test_batch"]
-    folders = ("cifar-10-batches-bin", "cifar-10-batches-py")
-    if n_classes == 100:
-        folders = ("cifar-100-binary", "cifar-100-python")
-    if (binary := data / folders[0]).is_dir():
+    folders = FOLDERS[n_classes]
+    if binary := find(data, folders[0]):
         pieces = [_read_binary(binary / f"{name}.bin", label_bytes=1 + (n_classes == 100)) for name in names]
-    elif (python := data / folders[1]).is_dir():
+    elif python := find(data, folders[1]):
         pieces = [_read_python(python / name, b"labels" if n_classes == 10 else b"fine_labels") for name in names]
     else:
         raise InputError(f"CIFAR-{n_classes} must be in {data / folders[0]} or {data / folders[1]}; neither exists.")
@@ -130,9 +125,7 @@ def read_cifar101(data: Path, version: str) -> Split:
 def read_cifar102(data: Path) -> Split:
     """Read the test set of CIFAR-10.2 (2,000 images)."""
     path = locate(data, CIFAR_102) / "cifar102_test.npz"
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    with np.load(path, allow_pickle=False) as file:
+    with np.load(require(path), allow_pickle=False) as file:
         return _split(file["images"], file["labels"])
 
 
@@ -161,7 +154,7 @@ def corrupted(data: Path, n_classes: int, options: Options) -> dict[str, Callabl
 def load_resnets(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return CIFAR-10 test images for public ResNets: 0-4999 as source, 5000-6999 corrupted as targets."""
     del model, seed
-    with np.load(data / "raw" / "cifar10" / "test.npz", allow_pickle=False) as file:
+    with np.load(data / RESNET_IMAGES, allow_pickle=False) as file:
         images, labels = file["x"], file["y"]
 
     def target(name: str, severity: int) -> Split:
@@ -180,9 +173,7 @@ def load_resnets(data: Path, options: Options, model: str, seed: int) -> Task:
 
 def _load(path: Path) -> NDArray[Any]:
     """Map an array file into memory, or say that it is missing."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    return np.asarray(np.load(require(path), mmap_mode="r", allow_pickle=False))
 
 
 def _split(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:
@@ -193,7 +184,7 @@ def _split(pixels: NDArray[Any], labels: NDArray[Any]) -> Split:
 _TORONTO = "https://www.cs.toronto.edu/~kriz/"
 _GITHUB = "https://github.com/modestyachts/"
 _ZENODO = "https://zenodo.org/records/"
-_CIFAR_10, _CIFAR_100 = "cifar-10-batches-bin|cifar-10-batches-py", "cifar-100-binary|cifar-100-python"
+_CIFAR_10, _CIFAR_100 = "|".join(FOLDERS[10]), "|".join(FOLDERS[100])
 _CIFAR_101_FILES = tuple(
     Download(
         url=f"{_GITHUB}CIFAR-10.1/raw/master/datasets/{name}",
@@ -290,14 +281,14 @@ SUITES = (
         shift="synthetic",
         source="CIFAR-10 test images 0-4999",
         targets="images 5000-6999 under 19 corruptions x 5",
-        models=("resnet20", "resnet32", "resnet56"),
+        models=RESNETS,
         n_classes=10,
         size="with the data",
         licence="images free to use; models BSD-2",
         kind="pretrained",
-        needs=("raw/cifar10/test.npz",),
+        needs=(RESNET_IMAGES, *(RESNET_WEIGHTS.format(name) for name in RESNETS)),
         load=load_resnets,
-        weights="raw/cifar10/{}.safetensors",
+        weights=RESNET_WEIGHTS,
         paper={"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
     ),
 )

@@ -11,19 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from leadline.bench.datasets.ogb import MODELS
 from leadline.bench.datasets.suite import Suite
-from leadline.bench.graphs.graph import Graph, NodeSet
+from leadline.bench.graphs.graph import KINDS, Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, holdout
 from leadline.errors import InputError
 
-FOLDER = "raw/citation_graphs"
+NETWORKS = "raw/citation_graphs/{}.npz"
 _ARRAYS = ("edges", "x_indptr", "x_indices", "x_shape", "labels_multi")
 
 
 def networks(data: Path) -> tuple[str, ...]:
     """Return the names of the networks that are there."""
-    return tuple(sorted(path.stem for path in (data / FOLDER).glob("*.npz")))
+    return tuple(sorted(path.stem for path in data.glob(NETWORKS.format("*"))))
 
 
 def read_network(path: Path) -> Split:
@@ -53,12 +52,12 @@ def load_citation(data: Path, options: Options, model: str, seed: int) -> Task:
     by a stratified draw of the seed. A model is named after its source and its kind: ``acmv9-gcn``.
     """
     name = model.rsplit("-", maxsplit=1)[0]
-    whole = read_network(data / FOLDER / f"{name}.npz")
+    whole = read_network(data / NETWORKS.format(name))
     rest, same = holdout(whole, 0.2, seed)
     train, source = holdout(rest, 0.25, seed)
 
     def other(network: str) -> Split:
-        return options.limited(read_network(data / FOLDER / f"{network}.npz"))
+        return options.limited(read_network(data / NETWORKS.format(network)))
 
     targets = {network: partial(other, network) for network in networks(data) if network != name}
     return Task(source, {"same": lambda: options.limited(same), **targets}, options.limited(train))
@@ -70,12 +69,12 @@ SUITES = (
         shift="domain",
         source="a citation network",
         targets="the rest of it, and the other networks",
-        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in MODELS),
+        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in KINDS),
         n_classes=5,
         size="with the data",
         licence="research use",
         kind="trained",
-        needs=(FOLDER,),
+        needs=(NETWORKS.format("*"),),
         load=load_citation,
         recipe="nodes",
         graphs=True,

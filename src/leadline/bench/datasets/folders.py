@@ -18,23 +18,27 @@ import numpy as np
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageFiles, Options, Split, Task, holdout, locate
+from leadline.bench.inputs import HELD_OUT, ImageFiles, Options, Split, Task, holdout, locate, require
 from leadline.errors import InputError
 
 _SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
-_HELD_OUT = 0.2
-OFFICE31 = "office31|domain_adaptation_images"
+WATERBIRDS = "waterbirds_v1.0/metadata.csv"
+#: The images of each domain of Office-31.
+OFFICE31 = {
+    name: f"office31/{name}/images|domain_adaptation_images/{name}/images" for name in ("amazon", "dslr", "webcam")
+}
+IMAGENET, IMAGENET_V2 = "imagenet/val", "imagenetv2-matched-frequency-format-val"
 
 
 def load_imagenet(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return the labelled ImageNet validation images and ImageNetV2 (matched frequency)."""
     del model
-    folder = data / "imagenet" / "val"
+    folder = data / IMAGENET
     labels = {name: index for index, name in enumerate(sorted(_subfolders(folder)))}
     source = options.limited(_read_folders(folder, labels))
 
     def version2() -> Split:
-        folder = data / "imagenetv2-matched-frequency-format-val"
+        folder = data / IMAGENET_V2
         return options.limited(_read_folders(folder, {name: int(name) for name in _subfolders(folder)}))
 
     if options.imagenet_source == "half":
@@ -46,15 +50,15 @@ def load_imagenet(data: Path, options: Options, model: str, seed: int) -> Task:
 def load_waterbirds(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return Waterbirds: the official training, validation (source) and test (target) splits."""
     del model, seed
-    folder = data / "waterbirds_v1.0"
-    with (folder / "metadata.csv").open(newline="") as file:
+    table = data / WATERBIRDS
+    with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     parts: list[Split] = []
     for number in ("0", "1", "2"):
         chosen = [row for row in rows if row["split"] == number]
         if not chosen:
-            raise InputError(f"{folder / 'metadata.csv'} must have rows with split {number}; it has none.")
-        files = ImageFiles(tuple(folder / row["img_filename"] for row in chosen), 256, 224, square=True)
+            raise InputError(f"{table} must have rows with split {number}; it has none.")
+        files = ImageFiles(tuple(table.parent / row["img_filename"] for row in chosen), 256, 224, square=True)
         parts.append(options.limited(Split(files, np.array([int(row["y"]) for row in chosen]))))
     train, source, test = parts
     return Task(source, {"test": lambda: test}, train)
@@ -63,22 +67,19 @@ def load_waterbirds(data: Path, options: Options, model: str, seed: int) -> Task
 def load_office31(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return Office-31: of the Amazon domain 4/5 to train and 1/5 as source, the other two as targets."""
     del model
-    folder = locate(data, OFFICE31)
-    names = sorted(_subfolders(folder / "amazon" / "images"))
+    names = sorted(_subfolders(locate(data, OFFICE31["amazon"])))
     labels = {name: index for index, name in enumerate(names)}
 
     def domain(name: str) -> Split:
-        return options.limited(_read_folders(folder / name / "images", labels))
+        return options.limited(_read_folders(locate(data, OFFICE31[name]), labels))
 
-    train, source = holdout(domain("amazon"), _HELD_OUT, seed)
+    train, source = holdout(domain("amazon"), HELD_OUT, seed)
     return Task(source, {name: partial(domain, name) for name in ("dslr", "webcam")}, train)
 
 
 def _subfolders(folder: Path) -> list[str]:
     """Return the names of the class folders."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} does not exist; see `leadline bench prepare`.")
-    names = [entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    names = [entry.name for entry in require(folder).iterdir() if entry.is_dir() and not entry.name.startswith(".")]
     if len(names) < 2:
         raise InputError(f"{folder} must have one folder per class; got {len(names)}.")
     return names
@@ -118,13 +119,13 @@ SUITES = (
         size="7.5 GB",
         licence="ImageNet: research only, on registration",
         kind="pretrained",
-        needs=("imagenet/val", "imagenetv2-matched-frequency-format-val"),
+        needs=(IMAGENET, IMAGENET_V2),
         load=load_imagenet,
         downloads=(
             Download(
                 url="https://huggingface.co/datasets/vaishaal/ImageNetV2/resolve/main/imagenetv2-matched-frequency.tar.gz",
                 path="imagenetv2-matched-frequency.tar.gz",
-                makes="imagenetv2-matched-frequency-format-val",
+                makes=IMAGENET_V2,
                 checksum="f0c37fdf925916b19ea1323cd9a2208cdb6959ba2c32eef2a7fc393835c9ca7c",
                 unpack=".",
             ),
@@ -143,13 +144,13 @@ SUITES = (
         size="0.5 GB",
         licence="non-commercial research and education",
         kind="trained",
-        needs=("waterbirds_v1.0/metadata.csv",),
+        needs=(WATERBIRDS, "waterbirds_v1.0/*/*.jpg"),
         load=load_waterbirds,
         downloads=(
             Download(
                 url="https://worksheets.codalab.org/rest/bundles/0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
                 path="waterbirds_v1.0.tar.gz",
-                makes="waterbirds_v1.0/metadata.csv",
+                makes=WATERBIRDS,
                 unpack="waterbirds_v1.0",
             ),
         ),
@@ -168,7 +169,7 @@ SUITES = (
         size="0.1 GB",
         licence="research use",
         kind="trained",
-        needs=(OFFICE31,),
+        needs=tuple(OFFICE31.values()),
         load=load_office31,
         instructions=_BY_HAND_OFFICE31,
         recipe="office31",

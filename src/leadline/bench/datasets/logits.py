@@ -15,8 +15,10 @@ def _logits(
 ) -> Suite:
     """Return the line of a suite of precomputed logits."""
 
+    sources, others = f"logits/{name}/*/source.npz", f"logits/{name}/*/target_*.npz"
+
     def folders(data: Path) -> tuple[str, ...]:
-        return tuple(sorted(path.parent.name for path in (data / "logits" / name).glob("*/source.npz")))
+        return tuple(sorted(path.parent.name for path in data.glob(sources)))
 
     return Suite(
         name=f"logits-{name.replace('_', '-')}",
@@ -28,7 +30,7 @@ def _logits(
         size="with the data",
         licence=licence,
         kind="logits",
-        needs=(f"logits/{name}",),
+        needs=(sources, others),
         instructions=_BY_HAND.format(name),
         paper=paper,
     )

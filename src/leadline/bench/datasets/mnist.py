@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import ImageArray, Options, Split, Task, holdout, imbalanced_rows, locate
+from leadline.bench.inputs import ImageArray, Options, Split, Task, locate, require, thinned
 from leadline.errors import InputError
 
 IMBALANCE = 100.0
-HELD_OUT = 0.2
 TRAIN_IMAGES, TRAIN_LABELS = (
     "|".join(f"{folder}/train-{kind}-ubyte{end}" for folder in ("mnist", "MNIST/raw") for end in (".gz", ""))
     for kind in ("images-idx3", "labels-idx1")
 )
+MNIST_M_LABELS, MNIST_M_IMAGES = "mnist_m/mnist_m_test_labels.txt", "mnist_m/mnist_m_test"
+MNIST_RAW, MNIST_M_RAW, USPS_RAW = "raw/mnist/mnist.npz", "raw/mnist_m/test.npz", "raw/usps/usps.npz"
 _HALF = (0.5, 0.5, 0.5)
 
 
@@ -35,23 +36,23 @@ def load_mnist(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced MNIST and the test set of MNIST-M."""
     del model
     images, labels = (read_idx(locate(data, path)) for path in (TRAIN_IMAGES, TRAIN_LABELS))
-    return _task(images, labels, {"mnist-m": lambda: options.limited(read_mnist_m(data / "mnist_m"))}, options, seed)
+    return _task(images, labels, {"mnist-m": lambda: options.limited(read_mnist_m(data))}, options, seed)
 
 
 def load_mnist_raw(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return imbalanced MNIST with clean MNIST, part of MNIST-M and USPS as targets, from ``raw/``."""
     del model
-    with np.load(data / "raw" / "mnist" / "mnist.npz", allow_pickle=False) as file:
+    with np.load(data / MNIST_RAW, allow_pickle=False) as file:
         mnist = dict(file)
 
-    def read(name: str) -> Split:
-        with np.load(data / "raw" / name, allow_pickle=False) as file:
+    def read(path: str) -> Split:
+        with np.load(data / path, allow_pickle=False) as file:
             return options.limited(digits(file["x"], file["y"]))
 
     targets: dict[str, Callable[[], Split]] = {
         "clean": lambda: options.limited(digits(mnist["x_test"], mnist["y_test"])),
-        "mnist-m": lambda: read("mnist_m/test.npz"),
-        "usps": lambda: read("usps/usps.npz"),
+        "mnist-m": lambda: read(MNIST_M_RAW),
+        "usps": lambda: read(USPS_RAW),
     }
     return _task(mnist["x_train"], mnist["y_train"], targets, options, seed)
 
@@ -63,9 +64,8 @@ def _task(
     options: Options,
     seed: int,
 ) -> Task:
-    """Thin out the classes and hold a fifth of the rest out as the labelled source."""
-    rows = imbalanced_rows(labels.astype(np.int64), IMBALANCE, 10, np.random.default_rng(seed))
-    train, source = holdout(options.limited(digits(images[rows], labels[rows])), HELD_OUT, seed)
+    """Thin out the digits and hold a part of the rest out as the labelled source."""
+    train, source = thinned(digits(images, labels), IMBALANCE, 10, options, seed)
     return Task(source, targets, train)
 
 
@@ -83,9 +83,7 @@ def digits(images: NDArray[np.uint8], labels: NDArray[Any]) -> Split:
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an IDX file, gzipped or not: two zeros, type 8 (bytes), number of dimensions, their sizes, the values."""
-    if not path.exists():
-        raise InputError(f"{path} does not exist; see `leadline bench prepare`.")
-    content = path.read_bytes()
+    content = require(path).read_bytes()
     if content.startswith(b"\x1f\x8b"):
         content = gzip.decompress(content)
     zeros, kind, dimensions = struct.unpack_from(">HBB", content)
@@ -96,14 +94,14 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return values.reshape(sizes)
 
 
-def read_mnist_m(folder: Path) -> Split:
+def read_mnist_m(data: Path) -> Split:
     """Read the test set of MNIST-M: a folder of PNG files and a text file of names and labels."""
     from PIL import Image
 
-    lines = [line.split() for line in (folder / "mnist_m_test_labels.txt").read_text().splitlines() if line.strip()]
+    lines = [line.split() for line in (data / MNIST_M_LABELS).read_text().splitlines() if line.strip()]
     images = []
     for name, _ in lines:
-        with Image.open(folder / "mnist_m_test" / name) as file:
+        with Image.open(data / MNIST_M_IMAGES / name) as file:
             images.append(np.asarray(file.convert("RGB").resize((28, 28), Image.Resampling.BILINEAR)))
     return digits(np.stack(images), np.array([int(label) for _, label in lines]))
 
@@ -127,14 +125,14 @@ SUITES = (
         size="0.1 GB",
         licence="MNIST CC BY-SA 3.0; MNIST-M research use",
         kind="trained",
-        needs=(TRAIN_IMAGES, TRAIN_LABELS, "mnist_m/mnist_m_test_labels.txt"),
+        needs=(TRAIN_IMAGES, TRAIN_LABELS, MNIST_M_LABELS, MNIST_M_IMAGES),
         load=load_mnist,
         downloads=(
             *_MNIST_FILES,
             Download(
                 url="https://cornell.box.com/shared/static/jado7quprg6hzzdubvwzh9umr75damwi",
                 path="mnist_m.tar.gz",
-                makes="mnist_m/mnist_m_test_labels.txt",
+                makes=MNIST_M_LABELS,
                 checksum="859df31c91afe82e80e5012ba928f279",
                 unpack=".",
             ),
@@ -153,7 +151,7 @@ SUITES = (
         size="with the data",
         licence="MNIST CC BY-SA 3.0; MNIST-M and USPS research use",
         kind="trained",
-        needs=("raw/mnist/npz", "raw/mnist_m/test.npz", "raw/usps/usps.npz"),
+        needs=(MNIST_RAW, MNIST_M_RAW, USPS_RAW),
         load=load_mnist_raw,
         recipe="mnist",
         paper={"MNIST/MNIST-M": "mnist-m"},

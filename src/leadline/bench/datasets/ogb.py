@@ -27,13 +27,12 @@ from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Loader, Suite
 from leadline.bench.download import Download
-from leadline.bench.graphs.graph import Graph, NodeSet
+from leadline.bench.graphs.graph import KINDS, Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, locate
 from leadline.data.outputs import IntArray
 from leadline.errors import InputError
 
 FOLDER = "ogbn_arxiv/raw|arxiv/raw"
-MODELS = ("gcn", "sage", "gat", "gin", "mlp")
 LAST_TRAINING_YEAR = 2011
 LAST_VALIDATION_YEAR = 2014
 TARGET_YEARS = tuple(range(2015, 2021))
@@ -175,7 +174,7 @@ def _arxiv(name: str, targets: str, load: Loader) -> Suite:
         shift="temporal",
         source="arXiv papers of 2012-2014",
         targets=targets,
-        models=MODELS,
+        models=KINDS,
         n_classes=40,
         size="0.1 GB",
         licence="ODC-BY",

@@ -22,7 +22,11 @@ from leadline.bench.download import Download
 from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate
 from leadline.errors import InputError
 
-AMAZON_WILDS = "amazon_v2.1|amazon_v2.0"
+WILDS_REVIEWS, WILDS_SPLITS = (
+    "|".join(f"{folder}/{file}" for folder in ("amazon_v2.1", "amazon_v2.0"))
+    for file in ("reviews.csv", "splits/user.csv")
+)
+REVIEWS, EMBEDDINGS = (f"raw/amazon_reviews/{file}" for file in ("reviews.parquet", "minilm_l6_v2_128tok.npz"))
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
 STARS = (1, 2, 4, 5)
 KINDS = ("tfidf-lr", "tfidf-mlp", "minilm-lr", "minilm-mlp")
@@ -35,11 +39,10 @@ def load_amazon_wilds(data: Path, options: Options, model: str, seed: int) -> Ta
     from pyarrow import csv
 
     del model, seed
-    folder = locate(data, AMAZON_WILDS)
     multiline = csv.ParseOptions(newlines_in_values=True)
     wanted = csv.ConvertOptions(include_columns=["reviewText", "overall"])
-    reviews = csv.read_csv(folder / "reviews.csv", parse_options=multiline, convert_options=wanted)
-    splits = csv.read_csv(folder / "splits" / "user.csv")["split"].to_numpy()
+    reviews = csv.read_csv(locate(data, WILDS_REVIEWS), parse_options=multiline, convert_options=wanted)
+    splits = csv.read_csv(locate(data, WILDS_SPLITS))["split"].to_numpy()
     if len(splits) != len(reviews):
         raise InputError(f"splits/user.csv must have a row for each of the {len(reviews)} reviews; got {len(splits)}.")
 
@@ -80,8 +83,7 @@ class _Reviews:
     def __init__(self, data: Path) -> None:
         import pyarrow.parquet as pq
 
-        folder = data / "raw" / "amazon_reviews"
-        table = pq.read_table(folder / "reviews.parquet", columns=["domain", "rating", "text", "title", "date"])
+        table = pq.read_table(data / REVIEWS, columns=["domain", "rating", "text", "title", "date"])
         self.domains = np.array(table["domain"].to_pylist())
         self.labels = np.searchsorted(STARS, table["rating"].to_numpy())
         titles, texts = table["title"].to_pylist(), table["text"].to_pylist()
@@ -89,7 +91,7 @@ class _Reviews:
         dates = [_parse_date(text) for text in table["date"].to_pylist()]
         self.years = np.array([date.year if date else 0 for date in dates])
         self.months = np.array([date.month if date else 0 for date in dates])
-        with np.load(folder / "minilm_l6_v2_128tok.npz", allow_pickle=False) as file:
+        with np.load(data / EMBEDDINGS, allow_pickle=False) as file:
             self.embeddings: NDArray[np.float32] = file["emb"].astype(np.float32)
 
     def task(self, inside: Rows, targets: dict[str, Rows], model: str, options: Options, seed: int) -> Task:
@@ -138,13 +140,13 @@ SUITES = (
         size="2.0 GB",
         licence="research use",
         kind="trained",
-        needs=(AMAZON_WILDS,),
+        needs=(WILDS_REVIEWS, WILDS_SPLITS),
         load=load_amazon_wilds,
         downloads=(
             Download(
                 url="https://worksheets.codalab.org/rest/bundles/0xe3ed909786d34ee79d430d065582aa29/contents/blob/",
                 path="amazon_v2.1.tar.gz",
-                makes=AMAZON_WILDS,
+                makes=WILDS_REVIEWS,
                 unpack="amazon_v2.1",
             ),
         ),
@@ -162,7 +164,7 @@ SUITES = (
         size="with the data",
         licence="research use",
         kind="sklearn",
-        needs=("raw/amazon_reviews",),
+        needs=(REVIEWS, EMBEDDINGS),
         load=load_domains,
     ),
     Suite(
@@ -175,7 +177,7 @@ SUITES = (
         size="with the data",
         licence="research use",
         kind="sklearn",
-        needs=("raw/amazon_reviews",),
+        needs=(REVIEWS, EMBEDDINGS),
         load=load_time,
     ),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from leadline.bench.download import Download
-from leadline.bench.inputs import Options, Task, locate
+from leadline.bench.inputs import Options, Task, find
 
 Loader = Callable[[Path, Options, str, int], Task]
 Shift = Literal["natural", "subpopulation", "synthetic", "domain", "temporal", "label"]
@@ -35,7 +35,8 @@ class Suite:
         "trained" here with torch, "pretrained" elsewhere, trained here with "sklearn", or "logits" already
         there.
     needs
-        Paths below the data folder; ``a|b`` where either will do.
+        Paths below the data folder of the files that are read, or of folders of them; ``a|b`` where either will do,
+        ``a/*.npz`` where any number of files will.
     extras
         More such paths, each with targets of its own; what is not there is left out.
     load
@@ -93,4 +94,4 @@ class Suite:
 
 def _absent(wanted: tuple[str, ...], data: Path) -> list[str]:
     """Return the paths that are not there, for people."""
-    return [paths.replace("|", " or ") for paths in wanted if not locate(data, paths).exists()]
+    return [paths.replace("|", " or ") for paths in wanted if find(data, paths) is None]

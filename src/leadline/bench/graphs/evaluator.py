@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NoReturn, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import nn
 
 from leadline.bench.graphs.augment import augmented
+from leadline.bench.graphs.gnns import NodeClassifier
 from leadline.bench.graphs.graph import NodeSet
-from leadline.bench.graphs.models import NodeClassifier
 from leadline.bench.graphs.network import EvaluatorNetwork, View, make_view, merge, unit_rows
 from leadline.bench.graphs.run import METHOD
-from leadline.data.outputs import FloatArray, IntArray
+from leadline.data.outputs import IntArray
 from leadline.errors import InputError
-from leadline.estimators.base import Estimator, Reduced, State
 from leadline.results.estimate import ClassEstimate, Estimate
 from leadline.shift.intervals import SAMPLING_ONLY, sampling_interval
 
 _HELD_OUT = 0.2
 
 
-class GNNEvaluator(Estimator):
+@dataclass(eq=False)
+class GNNEvaluator:
     """Estimate the accuracy of a frozen graph network from the graph itself.
+
+    It sees nodes of graphs and the network, where the methods of ``leadline.METHODS`` see logits; ``fit`` and
+    ``estimate`` are called alike.
 
     Parameters
     ----------
@@ -57,54 +61,41 @@ class GNNEvaluator(Estimator):
     **PUBLISHED)`` selects it (``leadline.bench.graphs.run.PUBLISHED``).
     """
 
-    def __init__(
-        self,
-        model: NodeClassifier,
-        train: NodeSet,
-        *,
-        n_graphs: int = 100,
-        max_train_nodes: int | None = 1000,
-        max_seed_nodes: int | None = 5000,
-        learning_rate: float = 1e-3,
-        max_epochs: int = 20,
-        patience: int = 5,
-        batch_size: int = 4,
-        dropout: float = 0.7,
-        seed: int = 0,
-    ) -> None:
-        """Store the options."""
-        self.model = model
-        self.train = train
-        self.n_graphs = n_graphs
-        self.max_train_nodes = max_train_nodes
-        self.max_seed_nodes = max_seed_nodes
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.dropout = dropout
-        self.seed = seed
+    model: NodeClassifier
+    train: NodeSet
+    _: KW_ONLY
+    n_graphs: int = 100
+    max_train_nodes: int | None = 1000
+    max_seed_nodes: int | None = 5000
+    learning_rate: float = 1e-3
+    max_epochs: int = 20
+    patience: int = 5
+    batch_size: int = 4
+    dropout: float = 0.7
+    seed: int = 0
 
-    @property
-    def method(self) -> str:
-        """The name of this method in `bench run`."""
-        return METHOD
-
-    def fit(self, nodes: Any, labels: Any) -> Self:
+    def fit(self, nodes: NodeSet, labels: ArrayLike) -> Self:
         """Learn from labelled source nodes.
 
         Parameters
         ----------
         nodes
-            A ``NodeSet`` of n nodes that the network was not trained on; logits will not do.
+            n nodes that the network was not trained on.
         labels
             Shape (n,): index of the true class of each node.
+
+        Returns
+        -------
+        Self
+            The evaluator itself.
         """
         self._check_options()
-        nodes = _as_nodes(nodes, "fit")
+        _require_nodes(nodes, "fit")
         labels = np.asarray(labels, dtype=np.int64)
         if labels.shape != (len(nodes),):
             raise InputError(f"labels must have shape ({len(nodes)},), one for each node; got {labels.shape}.")
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # an interrupted fit must not pass for a finished one, nor for the one before
         rng = np.random.default_rng(self.seed)
         with torch.no_grad():
             predicted = self._embed_and_predict(nodes)[1][nodes.nodes]
@@ -114,31 +105,30 @@ class GNNEvaluator(Estimator):
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             reference = unit_rows(self.model.embed(compared.graph)[torch.from_numpy(compared.nodes)])
-            self.network_ = EvaluatorNetwork(reference.cpu(), self.dropout)
+            network = EvaluatorNetwork(reference.cpu(), self.dropout)
             with torch.enable_grad():
-                self._train(views, torch.tensor(accuracies, dtype=torch.float32), held, rng)
+                history, reason = self._train(network, views, torch.tensor(accuracies, dtype=torch.float32), held, rng)
+        self.network_, self.history_, self.stop_reason_ = network, history, reason
+        self.held_out_error_ = min(history)
         self.n_train_nodes_, self.n_seed_nodes_ = len(compared), len(kept)
         self.accuracy_range_ = (min(accuracies), max(accuracies))
-        self.n_source_, self.n_classes_ = len(nodes), int(self.model.linear.out_features)
+        self.n_source_ = len(nodes)
         self.source_accuracy_ = float(np.mean(predicted == labels))
         return self
 
-    def estimate(self, nodes: Any, *, confidence_level: float = 0.9, lower_bound: bool = False) -> Estimate:
+    def estimate(self, nodes: NodeSet, *, confidence_level: float = 0.9) -> Estimate:
         """Estimate the accuracy on unlabelled nodes.
 
         Parameters
         ----------
         nodes
-            A ``NodeSet``: messages pass over its whole graph, and the mean goes over its nodes.
+            Messages pass over their whole graph, and the mean goes over these nodes.
         confidence_level
             Nominal coverage of the interval.
-        lower_bound
-            Not to be had from nodes: the bound needs logits.
         """
-        if lower_bound:
-            raise InputError("lower_bound needs logits; this estimator sees nodes. Ask another method for it.")
-        n_classes = self._check_fitted()
-        nodes = _as_nodes(nodes, "estimate")
+        if not hasattr(self, "network_"):
+            raise InputError("this GNNEvaluator is not fitted yet; call fit(nodes, labels) first.")
+        _require_nodes(nodes, "estimate")
         if not len(nodes):
             raise InputError("nodes must hold at least one node; got none.")
         if not 0.0 < confidence_level < 1.0:
@@ -146,7 +136,7 @@ class GNNEvaluator(Estimator):
         with torch.no_grad():
             embedded, predicted = self._embed_and_predict(nodes)
             accuracy = float(self.network_(make_view(embedded, nodes.graph.edges, nodes.nodes))[0])
-        counts = np.bincount(predicted[nodes.nodes], minlength=n_classes)
+        counts = np.bincount(predicted[nodes.nodes], minlength=self.model.linear.out_features)
         interval = sampling_interval(
             accuracy,
             target_variance=accuracy * (1.0 - accuracy),
@@ -160,7 +150,7 @@ class GNNEvaluator(Estimator):
             interval=interval,
             confidence_level=confidence_level,
             n_samples=len(nodes),
-            method=self.method,
+            method=METHOD,
             by_class=tuple(ClassEstimate(label, int(count), None) for label, count in enumerate(counts)),
             diagnostics={
                 "epochs": len(self.history_),
@@ -174,20 +164,6 @@ class GNNEvaluator(Estimator):
                 "interval_covers": SAMPLING_ONLY,
             },
         )
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Refuse: the estimator belongs to a network and a graph, which no single file holds."""
-        del force
-        raise InputError(f"GNNEvaluator cannot be saved to {path}; it needs its network and graph. Fit it again.")
-
-    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        del logits, labels
-        _refuse_logits("fit")
-
-    def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Refuse: rows of logits do not say what graph they come from."""
-        del logits, state
-        _refuse_logits("reduce")
 
     def _check_options(self) -> None:
         """Refuse options out of range, and things that are not a network and nodes."""
@@ -228,35 +204,41 @@ class GNNEvaluator(Estimator):
             held[rng.choice(places, int(_HELD_OUT * len(places)), replace=False)] = True
         return views, accuracies, held if held.any() else ~held
 
-    def _train(self, views: list[View], truths: torch.Tensor, held: Any, rng: np.random.Generator) -> None:
-        """Fit the network to the accuracies, keeping the weights with the smallest held-out error."""
-        optimiser = torch.optim.Adam(self.network_.parameters(), lr=self.learning_rate)
+    def _train(
+        self, network: EvaluatorNetwork, views: list[View], truths: torch.Tensor, held: Any, rng: np.random.Generator
+    ) -> tuple[list[float], str]:
+        """Fit the network to the accuracies, keeping the weights with the smallest held-out error.
+
+        Returns the held-out error of each epoch, and why training stopped.
+        """
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
         learned, outside = np.flatnonzero(~held if not held.all() else held), np.flatnonzero(held)
-        best, best_epoch, best_weights = np.inf, 0, self.network_.state_dict()
-        self.history_, self.stop_reason_ = [], "max_epochs"
+        best, best_epoch, best_weights = np.inf, 0, network.state_dict()
+        history: list[float] = []
+        reason = "max_epochs"
         checked = merge([views[row] for row in outside])
         for epoch in range(1, self.max_epochs + 1):
-            self.network_.train()
+            network.train()
             order = rng.permutation(learned)
             for start in range(0, len(order), self.batch_size):
                 rows = order[start : start + self.batch_size]
-                loss = nn.functional.mse_loss(self.network_(merge([views[row] for row in rows])), truths[rows])
+                loss = nn.functional.mse_loss(network(merge([views[row] for row in rows])), truths[rows])
                 optimiser.zero_grad()
                 torch.autograd.backward(loss)
                 optimiser.step()
-            self.network_.eval()
+            network.eval()
             with torch.no_grad():
-                difference = self.network_(checked) - truths[outside]
+                difference = network(checked) - truths[outside]
             error = float(difference.square().mean().sqrt())
-            self.history_.append(error)
+            history.append(error)
             if error < best:
                 best, best_epoch = error, epoch
-                best_weights = {name: value.clone() for name, value in self.network_.state_dict().items()}
+                best_weights = {name: value.clone() for name, value in network.state_dict().items()}
             elif epoch - best_epoch >= self.patience:
-                self.stop_reason_ = "patience"
+                reason = "patience"
                 break
-        self.network_.load_state_dict(best_weights)
-        self.held_out_error_ = best
+        network.load_state_dict(best_weights)
+        return history, reason
 
 
 def _at_most(size: int, limit: int | None, rng: np.random.Generator) -> Any:
@@ -264,16 +246,10 @@ def _at_most(size: int, limit: int | None, rng: np.random.Generator) -> Any:
     return np.arange(size) if limit is None or size <= limit else np.sort(rng.choice(size, limit, replace=False))
 
 
-def _as_nodes(value: Any, doing: str) -> NodeSet:
-    """Return nodes, or say what is needed instead."""
-    if not isinstance(value, NodeSet):
-        _refuse_logits(doing, type(value).__name__)
-    return value
-
-
-def _refuse_logits(doing: str, given: str = "logits") -> NoReturn:
-    """Say that logits do not suffice."""
-    raise InputError(
-        f"GNNEvaluator.{doing} needs the graph: pass a NodeSet of it; got {given}. "
-        "With logits alone, use one of leadline.METHODS."
-    )
+def _require_nodes(given: object, doing: str) -> None:
+    """Refuse anything but nodes, and say what takes logits instead."""
+    if not isinstance(given, NodeSet):
+        raise InputError(
+            f"GNNEvaluator.{doing} needs the graph: pass a NodeSet of it; got {type(given).__name__}. "
+            "With logits alone, use one of leadline.METHODS."
+        )

@@ -12,6 +12,8 @@ from leadline.bench.inputs import Rows
 from leadline.errors import InputError
 
 Edges = NDArray[np.int64]
+#: The node classifiers, by the last part of a model's name. Here, as naming them must not need torch.
+KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 
 from leadline.bench.datasets import SUITES
 from leadline.bench.datasets.suite import Suite
-from leadline.bench.inputs import Options
-from leadline.bench.pipeline import checkpoint_folder, network_of
+from leadline.bench.graphs.graph import NodeSet
+from leadline.bench.inputs import Split
+from leadline.bench.pipeline import Job
 from leadline.comparison import Comparison, ComparisonRow
 from leadline.errors import InputError
 
@@ -38,50 +38,43 @@ def require_graphs(suite: Suite) -> None:
         )
 
 
-def compare_on_graphs(
-    suite: Suite, data: Path, out: Path, model: str, seed: int, options: Mapping[str, Any], targets: Sequence[str]
-) -> Comparison:
+def compare_on_graphs(job: Job, options: Mapping[str, Any], targets: Sequence[str]) -> Comparison:
     """Estimate by GNNEvaluator on some targets of a trained model.
 
     Parameters
     ----------
-    suite, data, out
-        The suite, the data folder, and the folder with the checkpoint of the model.
-    model, seed
-        Which model, and the seed of its training and of the estimator.
+    job
+        The trained model; its seed is that of the estimator too.
     options
         Of :class:`leadline.bench.graphs.evaluator.GNNEvaluator`.
     targets
         Names of targets.
     """
     from leadline.bench.graphs.evaluator import GNNEvaluator
-    from leadline.bench.graphs.models import NodeClassifier
-    from leadline.bench.training import load_best, predict
+    from leadline.bench.graphs.gnns import NodeClassifier
+    from leadline.bench.training import predict
 
-    require_graphs(suite)
-    if suite.load is None:
-        raise InputError(f"suite {suite.name} has no data to load.")
-    task = suite.load(data, Options(), model, seed)
-    network = network_of(suite, task, model, seed)
-    load_best(network, checkpoint_folder(suite, out, model, seed))
-    if task.train is None or not isinstance(network, NodeClassifier):
-        raise InputError(f"suite {suite.name} must train a node classifier.")
+    require_graphs(job.suite)
+    task = job.load()
+    network = job.trained(task)
+    if not isinstance(network, NodeClassifier):
+        raise InputError(f"suite {job.suite.name} must train a node classifier.")
     started = perf_counter()
-    estimator = GNNEvaluator(network, task.train.inputs, seed=seed, **options)  # type: ignore[arg-type]
-    estimator.fit(task.source.inputs, task.source.labels)
+    evaluator = GNNEvaluator(network, _nodes(task.training), seed=job.seed, **options)
+    evaluator.fit(_nodes(task.source), task.source.labels)
     fit_seconds = perf_counter() - started
     rows = []
     for name in targets:
         split = task.targets[name]()
         started = perf_counter()
-        estimate = estimator.estimate(split.inputs)
+        estimate = evaluator.estimate(_nodes(split))
         seconds = perf_counter() - started
         truth = float(np.mean(predict(network, split.inputs).argmax(axis=1) == split.labels))
         rows.append(
             ComparisonRow(
                 method=METHOD,
                 target=name,
-                seed=seed,
+                seed=job.seed,
                 accuracy=estimate.accuracy,
                 truth=truth,
                 error=estimate.accuracy - truth,
@@ -92,3 +85,10 @@ def compare_on_graphs(
             )
         )
     return Comparison(tuple(rows), 0.9)
+
+
+def _nodes(split: Split) -> NodeSet:
+    """Return the nodes of a split."""
+    if not isinstance(split.inputs, NodeSet):
+        raise InputError(f"{METHOD} needs nodes of a graph; got {type(split.inputs).__name__}.")
+    return split.inputs

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from leadline.bench.graphs.graph import Graph, NodeBatch
+from leadline.bench.graphs.graph import KINDS, Graph, NodeBatch
 from leadline.bench.optional import need
 from leadline.errors import InputError
 
-KINDS = ("gcn", "sage", "gat", "gin", "mlp")
 #: Wider features than this are bags of words, which a learned projection shortens first.
 WIDE = 512
 

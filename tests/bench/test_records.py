@@ -1,0 +1,159 @@
+"""Scores, records, claims, and the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import Run
+from leadline.bench.claims import check_claims
+from leadline.bench.datasets import SUITES
+from leadline.bench.experiments import TRAINING_SIZES, TrainingSize, time_training
+from leadline.bench.metrics import score
+from leadline.bench.records import load_measured, load_reported, record, reported_mae
+from leadline.bench.result_tables import result_document
+from leadline.bench.rows import Row
+from leadline.errors import InputError
+
+
+def make_row(method: str, estimate: float, truth: float, **more: Any) -> Row:
+    values: dict[str, Any] = {
+        "suite": "logits-cifar10c", "model": "resnet20", "model_seed": None, "target": "fog_1", "experiment": "main",
+        "variant": method, "method": method, "seed": None, "estimate": estimate, "truth": truth, "n_samples": 100,
+        "fit_seconds": 1.0, "seconds": 0.1, "version": "0",
+    }  # fmt: skip
+    return Row(**values | more)
+
+
+def test_scores_follow_their_formulas() -> None:
+    estimates, truths = np.array([0.9, 0.6, 0.5, 0.4]), np.array([0.8, 0.7, 0.5, 0.3])
+    got = score([make_row("ac", e, t, seed=i % 2) for i, (e, t) in enumerate(zip(estimates, truths, strict=True))])
+    errors = np.abs(estimates - truths)
+    np.testing.assert_allclose(got.mae, errors.mean())
+    np.testing.assert_allclose(got.std, errors.std())
+    np.testing.assert_allclose(got.seed_std or 0, np.std([errors[::2].mean(), errors[1::2].mean()], ddof=1))
+    residual = ((estimates - truths) ** 2).sum() / ((truths - truths.mean()) ** 2).sum()
+    np.testing.assert_allclose(got.r2 or 0, 1 - residual)
+    np.testing.assert_allclose(got.rho or 0, np.corrcoef(estimates, truths)[0, 1])
+    single = score([make_row("ac", 0.5, 0.4)])
+    assert (single.r2, single.rho, single.seed_std) == (None, None, None)
+
+
+def measured_with(tmp_path: Path, errors: dict[str, float]) -> dict[str, Any]:
+    found = [
+        make_row(method, truth + error, truth, target=f"fog_{i}")
+        for method, error in errors.items()
+        for i, truth in enumerate((0.5, 0.7, 0.8), start=1)
+    ]
+    record(tmp_path, "main", found)
+    return load_measured(tmp_path)
+
+
+def test_claims_are_computed(tmp_path: Path) -> None:
+    baselines = {"ac": 0.11, "doc": 0.12, "im": 0.13, "atc-ne": 0.02}
+    measured = measured_with(tmp_path, baselines | {"cot": 0.03, "alsa-g": 0.05, "alsa-e": 0.06})
+    verdicts = {claim.claim: claim for claim in check_claims(measured)}
+    corruption = verdicts["COT or ATC is ahead of ALSA under corruption"]
+    assert (corruption.verdict, corruption.own_data) == ("holds", False)
+    assert "atc-ne 2.0" in corruption.evidence
+    assert verdicts["ALSA stays below 10 points everywhere"].verdict == "holds"
+    assert verdicts["every baseline exceeds 10 points somewhere"].verdict == "holds in part"
+    assert verdicts["ALSA is best under subpopulation shift"].verdict == "no data"
+    reverse = measured_with(tmp_path, baselines | {"atc-ne": 0.2, "cot": 0.15, "alsa-g": 0.12, "alsa-e": 0.06})
+    verdicts = {claim.claim: claim for claim in check_claims(reverse)}
+    assert verdicts["COT or ATC is ahead of ALSA under corruption"].verdict == "does not hold"
+    assert verdicts["ALSA stays below 10 points everywhere"].verdict == "holds in part"
+    assert "alsa-g: no (logits-cifar10c 12.0)" in verdicts["ALSA stays below 10 points everywhere"].evidence
+    assert verdicts["every baseline exceeds 10 points somewhere"].verdict == "holds"
+
+
+def experiment_rows(experiment: str, errors: dict[str, float]) -> list[Row]:
+    return [
+        make_row("alsa-g", 0.5 + error, 0.5, experiment=experiment, variant=variant)
+        for variant, error in errors.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "good", "bad", "claim"),
+    [
+        ("ablation", {"Lrn": 0.01, "Fix a": 0.02}, {"Lrn": 0.03, "Fix a": 0.02}, "learning anchors"),
+        ("init", {"sample": 0.010, "random": 0.012}, {"sample": 0.01, "random": 0.05}, "the initialisation"),
+        ("alpha", {"alsa-g 0.5": 0.05, "alsa-g 0.9": 0.01, "alsa-g 0.99": 0.04},
+         {"alsa-g 0.5": 0.01, "alsa-g 0.9": 0.02, "alsa-g 0.99": 0.04}, "small and large alpha"),
+        ("anchors", {"10": 0.05, "100": 0.021, "1000": 0.02}, {"10": 0.01, "100": 0.02, "1000": 0.03}, "more anchors"),
+    ],
+)  # fmt: skip
+def test_claims_of_experiments(
+    tmp_path: Path, experiment: str, good: dict[str, float], bad: dict[str, float], claim: str
+) -> None:
+    for errors, verdict in ((good, "holds"), (bad, "does not hold")):
+        record(tmp_path, experiment, experiment_rows(experiment, errors))
+        found = [entry for entry in check_claims(load_measured(tmp_path)) if entry.claim.startswith(claim)]
+        assert [entry.verdict for entry in found] == [verdict]
+
+
+def test_reported_numbers_are_the_papers_and_never_ours(tmp_path: Path) -> None:
+    reported = load_reported()
+    paper = reported_mae(reported)
+    np.testing.assert_allclose(paper["CIFAR10/CIFAR-10.2"]["alsa-e"], 0.0061)
+    np.testing.assert_allclose(paper["Office-31/domain"]["atc-ne"], 0.4155)
+    assert reported["tables"]["tab:gnn_performance_metrics"]["rows"]["GIN"]["ATC"] == {"r2": -189.22, "rho": 0.82}
+    plain = reported["tables"]["tab:mae_cv_language"]["rows"]
+    full = reported["tables"]["tab:vision_language_mae_std"]["rows"]
+    assert [list(row.values()) for row in plain.values()] == [
+        [cell["mae"] for cell in row.values()] for row in full.values()
+    ]
+    times = reported["tables"]["tab:anchor_training_time"]["rows"]
+    assert {size.dataset: (size.n_anchors, size.reported_seconds) for size in TRAINING_SIZES} == {
+        name: (row["anchors"], row["seconds"]) for name, row in times.items()
+    }
+    for suite in SUITES.values():
+        assert set(suite.paper) <= set(paper)
+    measured = measured_with(tmp_path, {"ac": 0.1, "alsa-g": 0.05})
+    document = result_document(measured, reported)
+    assert document.data["measured"] is measured
+    assert document.data["reported"] is reported
+    row = next(r for r in document.records if r["targets"] == "CIFAR10/CIFAR-10C" and r["method"] == "ac")
+    np.testing.assert_allclose((row["measured_mae"], row["reported_mae"]), (0.1, 0.0657))
+    waiting = result_document(measured, reported, ["mnist"])  # not measured: the paper's numbers alone
+    assert [table.title for table in waiting.tables] == ["The paper's row MNIST/MNIST-M"]
+    assert waiting.tables[0].header == ("method", "reported")
+    assert waiting.notes[0] == "mnist was not measured; `leadline bench reproduce mnist` does it."
+    with pytest.raises(InputError, match="no results of logits-banking77 yet"):
+        result_document(measured, reported, ["logits-banking77"])
+
+
+def test_the_papers_numbers_come_with_the_package(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = run("bench", "table", "--format", "json")
+    assert shown.code == 0
+    assert shown.data["measured"] == {"experiments": {}, "training_time": []}
+    assert shown.data["reported"] == load_reported()
+    text = run("bench", "table", "--format", "md").out
+    assert all(f"The paper's row {row}" in text for row in reported_mae(load_reported()))
+    assert "The paper's Table 2" in text
+    assert "mnist was not measured" in text
+    (tmp_path / "other").mkdir()
+    assert run("bench", "table", "--results", "other").error.startswith(
+        "folder must hold reported.json; other does not."
+    )
+    (tmp_path / "other/reported.json").write_text(json.dumps(load_reported() | {"paper": "another"}))
+    assert run("bench", "table", "--results", "other", "--format", "json").data["reported"]["paper"] == "another"
+
+
+def test_records_keep_what_was_measured_before(tmp_path: Path) -> None:
+    measured_with(tmp_path, {"ac": 0.1})
+    record(tmp_path, "main", [make_row("ac", 0.5, 0.4, suite="logits-mnist", target="usps")])
+    assert set(load_measured(tmp_path)["experiments"]["main"]) == {"logits-cifar10c", "logits-mnist"}
+    time = time_training(TrainingSize("Office-31", 50, 5, 10, 5.0), max_epochs=2)
+    assert time.epochs == 2
+    np.testing.assert_allclose(time.seconds_per_epoch, time.seconds / 2)
+    record(tmp_path, times=[time])
+    record(tmp_path, times=[replace(time, seconds=9.0)])
+    assert [entry["seconds"] for entry in load_measured(tmp_path)["training_time"]] == [9.0]
