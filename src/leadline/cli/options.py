@@ -121,7 +121,7 @@ def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise InputError(f"--option must be key=value; got {pair!r}.")
         if key not in known:
-            raise InputError(f"method {method} has no option {key!r}; it has {', '.join(known)}.")
+            raise InputError(f"method {method} has no option {key!r}; it has {', '.join(known) or 'none'}.")
         if key in options:
             raise InputError(f"--option {key} must be given once; got it again as {text!r}.")
         try:
