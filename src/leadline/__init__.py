@@ -15,29 +15,32 @@ from leadline.comparison import compare
 from leadline.version import __version__
 
 if TYPE_CHECKING:
-    from leadline.comparison import Comparison
+    from leadline.comparison import Comparison, ComparisonRow
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
-    from leadline.errors import InputError
+    from leadline.errors import InputError, PluginWarning
     from leadline.estimators import (
         ALSA,
         METHODS,
         Auto,
         AverageConfidence,
         AverageThresholdedConfidence,
+        CalibratedConfidence,
         ConfidenceTransport,
         DifferenceOfConfidence,
         Estimator,
         ImportanceReweighting,
+        Method,
+        Reduced,
         ThresholdedTransport,
         load,
         make,
     )
     from leadline.estimators.alsa.band import band_width, band_width_bound
-    from leadline.results.estimate import Estimate
+    from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.performance import Performance
-    from leadline.shift.bounds import lower_bound
+    from leadline.shift.bounds import LowerBound, lower_bound
 
 _ESTIMATORS = "leadline.estimators"
 _HOME = {
@@ -47,15 +50,22 @@ _HOME = {
     "Auto": _ESTIMATORS,
     "AverageConfidence": _ESTIMATORS,
     "AverageThresholdedConfidence": _ESTIMATORS,
+    "CalibratedConfidence": _ESTIMATORS,
+    "ClassEstimate": "leadline.results.estimate",
     "Comparison": "leadline.comparison",
+    "ComparisonRow": "leadline.comparison",
     "ConfidenceTransport": _ESTIMATORS,
     "DifferenceOfConfidence": _ESTIMATORS,
     "Estimate": "leadline.results.estimate",
     "Estimator": _ESTIMATORS,
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
+    "LowerBound": "leadline.shift.bounds",
+    "Method": _ESTIMATORS,
     "Outputs": "leadline.data.outputs",
     "Performance": "leadline.results.performance",
+    "PluginWarning": "leadline.errors",
+    "Reduced": _ESTIMATORS,
     "ThresholdedTransport": _ESTIMATORS,
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
@@ -73,15 +83,22 @@ __all__ = [
     "Auto",
     "AverageConfidence",
     "AverageThresholdedConfidence",
+    "CalibratedConfidence",
+    "ClassEstimate",
     "Comparison",
+    "ComparisonRow",
     "ConfidenceTransport",
     "DifferenceOfConfidence",
     "Estimate",
     "Estimator",
     "ImportanceReweighting",
     "InputError",
+    "LowerBound",
+    "Method",
     "Outputs",
     "Performance",
+    "PluginWarning",
+    "Reduced",
     "ThresholdedTransport",
     "__version__",
     "band_width",

@@ -329,9 +329,10 @@ def test_a_class_without_a_constructor_has_no_options(data: Data) -> None:
     assert (model.get_params(), repr(model)) == ({}, "Half()")
     assert model.set_params() is model
     assert model.fit(data[0], data[1]).estimate(data[2]).accuracy == 0.5
-    for model in (Half(), make("auto")):  # the constructor of auto is there, and takes nothing
-        with pytest.raises(InputError, match=rf"^{type(model).__name__} has no option 'bins'; it has none\.$"):
-            model.set_params(bins=3)
+    without: list[Estimator] = [Half(), make("auto")]  # the constructor of auto is there, and takes nothing
+    for one in without:
+        with pytest.raises(InputError, match=rf"^{type(one).__name__} has no option 'bins'; it has none\.$"):
+            one.set_params(bins=3)
 
 
 @pytest.mark.parametrize("method", METHODS)

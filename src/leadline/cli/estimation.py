@@ -240,7 +240,8 @@ def _estimate_document(
     notes += [f"The {level:.0%} interval covers {text}." for text in _distinct(rows, "interval_covers")]
     own = {row["confidence_level"] for row in rows if row["group"] is not None} - {level}
     notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
-    notes.append(f"{method} assumes: {METHODS[method].assumption}.")
+    assumption = METHODS[method].assumption.rstrip(".")
+    notes += [f"{method} assumes: {assumption}."] if assumption else []
     for row in rows:
         left_out = row["diagnostics"].get("left_out")
         if left_out:
