@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.base import clone
 
 from leadline import METHODS, Estimator, ImportanceReweighting, InputError, make
 from leadline.data.outputs import FloatArray, IntArray, Outputs
@@ -341,6 +342,14 @@ def test_names_and_representations_lead_back(method: str) -> None:
     assert model.method == method
     again: Estimator = eval(repr(model), {type(model).__name__: type(model)})
     assert (type(again), again.get_params()) == (type(model), model.get_params())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scikit_learn_clones_every_method(method: str) -> None:
+    model = make(method)
+    copy = clone(model)
+    assert copy is not model
+    assert (type(copy), copy.get_params()) == (type(model), model.get_params())
 
 
 # ----------------------------------------------------------------------------------------------------------- real data
