@@ -100,12 +100,18 @@ def test_segments_beyond_the_largest_are_counted(make_outputs: Make) -> None:
     assert report.targets[0].segments[0].count == 300 - MOST_SEGMENTS - 9
 
 
-def test_explanation_of_a_method_that_has_one(built: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, source, targets, _ = built
-    monkeypatch.setattr(ll.Estimate, "explain", lambda self: "The labels moved.", raising=False)
-    report = build_report(source, {"a": targets["monday"]}, method="ac", methods=["ac"])
-    assert report.targets[0].explanation == ("The labels moved.",)
-    assert "The labels moved." in html_page(report, [])
+def test_explanation_is_the_estimates_own(built: Any) -> None:
+    report, source, targets, pictures = built
+    model = ll.make("alsa-g", seed=0).fit(source.logits, source.labels)
+    told = {name: model.estimate(target.logits).explain() for name, target in targets.items()}
+    assert len(set(told.values())) == len(told)  # each target has words of its own
+    assert {target.name: target.explanation for target in report.targets} == {name: (told[name],) for name in told}
+    data = json.loads(json_text(report, pictures))
+    assert [target["explanation"] for target in data["targets"]] == [[told[name]] for name in targets]
+    page, text = Text(html_page(report, [])).words, markdown(report, [])
+    for words in told.values():
+        assert words in page
+        assert words in text
 
 
 def test_wrong_input(make_outputs: Make) -> None:
