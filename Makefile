@@ -26,7 +26,7 @@ bench-speed: .venv/dev
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,report]'
 	touch $@
 
 .venv/dev: pyproject.toml

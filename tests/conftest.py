@@ -16,6 +16,9 @@ from leadline.cli import main
 from leadline.data.files import write_outputs
 from leadline.data.outputs import Outputs
 
+# A package to be installed, and not a part of the tests.
+collect_ignore = ["plugin"]
+
 DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

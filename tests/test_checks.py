@@ -107,6 +107,12 @@ class LearnsInConstructor(Share):
         self.share_ = np.zeros(1)
 
 
+class OptionWithoutEquals(Share):
+    def __init__(self, *, prior: float = 1.0, tag: object = object()) -> None:
+        super().__init__(prior=prior)
+        self.tag = tag
+
+
 class ForgetsSelf(Plain):
     def fit(self, logits: Any, labels: Any) -> Any:
         super().fit(logits, labels)
@@ -283,6 +289,7 @@ def _with_estimate(name: str, estimate: Callable[..., Estimate]) -> Estimator:
 BROKEN: list[tuple[str, str, Any]] = [
     ("constructor_only_stores", "changed prior=", AddsToOption()),
     ("constructor_only_stores", "set share_", LearnsInConstructor()),
+    ("constructor_only_stores", "scikit-learn's clone", OptionWithoutEquals()),
     ("fit_returns_self", "must return self", ForgetsSelf()),
     ("fit_returns_self", "changed an option", ChangesOption()),
     ("estimates_in_range", "accuracy is 1.5", _concluding("High", accuracy=lambda _: 1.5)),

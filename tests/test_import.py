@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -51,6 +56,50 @@ def test_every_public_name_exists(name: str) -> None:
 
 def test_lazy_table_names_nothing_private() -> None:
     assert set(leadline._HOME) <= set(leadline.__all__)
+
+
+#: What Reduced and Estimator carry between themselves and the engines; who writes or uses a method never makes one.
+INTERNAL = {"Rows", "Sample"}
+
+
+def classes_in(hint: Any) -> Iterator[type]:
+    """Go through Leadline's own classes that a type hint mentions."""
+    if isinstance(hint, type) and hint.__module__.startswith("leadline."):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from classes_in(part)
+
+
+def given_by(thing: Any) -> Iterator[type]:
+    """Go through the classes of what a public function returns, or a public class has and returns."""
+    public = {name: getattr(leadline, name) for name in leadline.__all__}  # some are imported for type checkers only
+    members = [thing]
+    if isinstance(thing, type):
+        members = [member for name, member in inspect.getmembers(thing) if not name.startswith("_")]
+    if dataclasses.is_dataclass(thing):
+        for hint in typing.get_type_hints(thing, localns=public).values():
+            yield from classes_in(hint)
+    for member in members:
+        function = getattr(member, "fget", member)
+        if inspect.isroutine(function):
+            yield from classes_in(typing.get_type_hints(function, localns=public).get("return"))
+
+
+def test_the_walk_over_types_finds_something() -> None:
+    assert leadline.Comparison in given_by(leadline.compare)
+    assert leadline.ClassEstimate in given_by(leadline.Estimate)
+    assert leadline.Performance in given_by(leadline.Auto)
+
+
+@pytest.mark.parametrize("name", leadline.__all__)
+def test_what_public_things_return_is_public(name: str) -> None:
+    for cls in given_by(getattr(leadline, name)):
+        assert cls.__name__ in {*leadline.__all__, *INTERNAL}, f"{name} gives a {cls.__qualname__}, which is not public"
+
+
+def test_every_method_has_a_public_class() -> None:
+    own = {method.cls for method in leadline.METHODS.values() if method.cls.__module__.startswith("leadline.")}
+    assert {cls.__name__ for cls in own} <= set(leadline.__all__)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

@@ -15,32 +15,35 @@ from leadline.comparison import compare
 from leadline.version import __version__
 
 if TYPE_CHECKING:
-    from leadline.comparison import Comparison
+    from leadline.comparison import Comparison, ComparisonRow
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
     from leadline.engines.arrow import estimate_files
-    from leadline.errors import InputError
+    from leadline.errors import InputError, PluginWarning
     from leadline.estimators import (
         ALSA,
         METHODS,
         Auto,
         AverageConfidence,
         AverageThresholdedConfidence,
+        CalibratedConfidence,
         ConfidenceTransport,
         DifferenceOfConfidence,
         Estimator,
         ImportanceReweighting,
+        Method,
+        Reduced,
         ThresholdedTransport,
         load,
         make,
     )
     from leadline.estimators.alsa.band import band_width, band_width_bound
-    from leadline.results.estimate import Estimate
+    from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
     from leadline.results.shift import Shift, ShiftKind
-    from leadline.shift.bounds import lower_bound
+    from leadline.shift.bounds import LowerBound, lower_bound
 
 _ESTIMATORS = "leadline.estimators"
 _HOME = {
@@ -49,7 +52,10 @@ _HOME = {
     "Auto": _ESTIMATORS,
     "AverageConfidence": _ESTIMATORS,
     "AverageThresholdedConfidence": _ESTIMATORS,
+    "CalibratedConfidence": _ESTIMATORS,
+    "ClassEstimate": "leadline.results.estimate",
     "Comparison": "leadline.comparison",
+    "ComparisonRow": "leadline.comparison",
     "ConfidenceTransport": _ESTIMATORS,
     "DifferenceOfConfidence": _ESTIMATORS,
     "Estimate": "leadline.results.estimate",
@@ -58,9 +64,13 @@ _HOME = {
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
     "LeftOut": "leadline.results.estimates",
+    "LowerBound": "leadline.shift.bounds",
     "METHODS": _ESTIMATORS,
+    "Method": _ESTIMATORS,
     "Outputs": "leadline.data.outputs",
     "Performance": "leadline.results.performance",
+    "PluginWarning": "leadline.errors",
+    "Reduced": _ESTIMATORS,
     "Segment": "leadline.results.estimates",
     "Shift": "leadline.results.shift",
     "ShiftKind": "leadline.results.shift",
@@ -82,7 +92,10 @@ __all__ = [
     "Auto",
     "AverageConfidence",
     "AverageThresholdedConfidence",
+    "CalibratedConfidence",
+    "ClassEstimate",
     "Comparison",
+    "ComparisonRow",
     "ConfidenceTransport",
     "DifferenceOfConfidence",
     "Estimate",
@@ -91,8 +104,12 @@ __all__ = [
     "ImportanceReweighting",
     "InputError",
     "LeftOut",
+    "LowerBound",
+    "Method",
     "Outputs",
     "Performance",
+    "PluginWarning",
+    "Reduced",
     "Segment",
     "Shift",
     "ShiftKind",

@@ -72,9 +72,9 @@ def run(folder: str | Path, *, force: bool = False, progress: Progress | None = 
     draws = find_spec("matplotlib") is not None
     _check_folder(folder, [method for method, _, _ in plan], force=force)
     report = counting(progress, 2 + len(plan) * (1 + len(TARGETS)))
-    folder.mkdir(parents=True, exist_ok=True)
     source, targets = digits_outputs()
     report("train a network on digits")
+    folder.mkdir(parents=True, exist_ok=True)
     write_outputs(source, folder / "source.npz", force=force)
     for name, target in targets.items():
         write_outputs(target, folder / target_file(name), force=force)
@@ -94,8 +94,15 @@ def run(folder: str | Path, *, force: bool = False, progress: Progress | None = 
 
 def digits_outputs() -> tuple[Outputs, dict[str, Outputs]]:
     """Return a small network's outputs on labelled source digits, and on targets by name of shift."""
-    from sklearn.datasets import load_digits
-    from sklearn.neural_network import MLPClassifier
+    try:
+        from sklearn.datasets import load_digits
+        from sklearn.neural_network import MLPClassifier
+    except ModuleNotFoundError as error:
+        if error.name != "sklearn":
+            raise
+        raise InputError(
+            "the demo needs scikit-learn, which is not installed; run pip install 'leadline[demo]'."
+        ) from error
 
     digits = load_digits()
     order = np.random.default_rng(SEED).permutation(len(digits.target))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +20,34 @@ from leadline.cli import COMMANDS, build_app
 
 
 # ---------------------------------------------------------------------------------------------- documentation
-def test_every_command_and_option_is_documented() -> None:
-    root: Any = get_command(build_app())
-    assert set(root.commands) == set(COMMANDS)
-    for name, command in root.commands.items():
-        assert command.help, f"{name} has no help"
-        for parameter in command.params:
-            assert getattr(parameter, "help", None), f"{name} {parameter.name} has no help"
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Go through a command, and all that are in it if it is a group, with the words that call each."""
+    yield words, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*words, name))
 
 
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_help_prints(name: str, run: Run) -> None:
-    result = run(name, "--help")
+ALL = dict(commands(get_command(build_app())))
+
+
+def test_no_command_is_overlooked() -> None:
+    assert {words[0] for words in ALL if words} == set(COMMANDS)
+    steps = "list prepare train logits run reproduce times table figures"
+    assert [words[1] for words in ALL if words[:1] == ("bench",) and len(words) > 1] == steps.split()
+
+
+@pytest.mark.parametrize("words", ALL, ids=lambda words: " ".join(words) or "leadline")
+def test_every_command_and_option_is_documented(words: tuple[str, ...], run: Run) -> None:
+    command = ALL[words]
+    assert command.help
+    for parameter in command.params:
+        assert getattr(parameter, "help", None), f"{parameter.name} has no help"
+    result = run(*words, "--help")
     assert (result.code, result.err) == (0, "")
-    assert f"leadline {name}" in result.out
+    assert " ".join(["leadline", *words]) in result.out
+    options = {name for parameter in command.params for name in parameter.opts if name.startswith("--")}
+    assert options <= set(re.findall(r"--[\w.-]+", result.out))
+    assert "--quiet" in options or hasattr(command, "commands"), "every command takes --quiet"
 
 
 def test_no_command_prints_help(run: Run) -> None:

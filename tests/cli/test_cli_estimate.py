@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,19 +40,24 @@ def test_formats_agree(folder: Path, run: Run) -> None:
     for command in (words, words_by):
         data = run(*command, "json").data
         table = list(csv.DictReader(io.StringIO(run(*command, "csv").out)))
-        lines = run(*command, "md").out.splitlines()
-        markdown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
-        text = run(*command, "table").out
-        assert len(data) == len(table) == len(markdown) - 1
-        for row, flat, cells in zip(data, table, markdown[1:], strict=True):
+        lines = [line for line in run(*command, "md").out.splitlines() if line.startswith("| ")]
+        header, *markdown = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        _, text = run(*command, "table").out.split("─\n")  # the rule below the titles
+        body, _ = text.split("\n\n", maxsplit=1)
+        for row, flat, cells, line in zip(data, table, markdown, body.splitlines(), strict=True):
             assert float(flat["accuracy"]) == row["accuracy"]
             assert [float(flat["interval_low"]), float(flat["interval_high"])] == row["interval"]
             assert (flat["target"], flat.get("channel", "")) == (row["target"], (row["group"] or {}).get("channel", ""))
             assert flat["truth"] == ("" if row["truth"] is None else repr(row["truth"]))
-            assert f"{100 * row['accuracy']:.1f} %" in cells
-            line = next(line for line in text.splitlines() if line.split()[:1] == [row["target"]])
-            assert line
-            assert f"{100 * row['accuracy']:.1f} %" in text
+            shown = dict(zip(header, cells, strict=True))
+            assert (shown["target"], shown.get("channel", "(all)")) == (row["target"], row["group"] or "(all)")
+            assert shown["estimated accuracy"] == f"{100 * row['accuracy']:.1f} %"
+            assert shown["90% interval"] == "{:.1f} to {:.1f} %".format(*(100 * end for end in row["interval"]))
+            assert shown["samples"] == str(row["n_samples"])
+            assert shown["true"] == ("" if row["truth"] is None else f"{100 * row['truth']:.1f} %")
+            assert shown["error"] == ("" if row["error"] is None else f"{100 * row['error']:+.1f}")
+            # The line of the terminal has the same words and a bar of blocks besides.
+            assert re.sub("[\N{FULL BLOCK}-\N{LEFT ONE EIGHTH BLOCK}]", "", line).split() == " ".join(cells).split()
 
 
 def test_segments_and_total(folder: Path, run: Run) -> None:

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.base import clone
 
 from leadline import METHODS, Estimator, ImportanceReweighting, InputError, make
-from leadline.data.outputs import Outputs
+from leadline.data.outputs import FloatArray, IntArray, Outputs
+from leadline.estimators.base import Reduced, State
 
 MakeOutputs = Callable[..., Outputs]
 Data = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]
@@ -304,12 +306,50 @@ def test_unknown_names() -> None:
         make("ac").set_params(bins=3)
 
 
+def test_a_wrong_name_changes_no_option() -> None:
+    model = make("ac")
+    with pytest.raises(InputError, match="no option 'bins'"):
+        model.set_params(temperature_scaling=False, bins=3)
+    assert model.get_params() == {"temperature_scaling": True}
+
+
+class Half(Estimator):
+    """Half of the predictions are right, without an ``__init__``."""
+
+    method = "half"
+
+    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+        """Learn nothing."""
+
+    def reduce(self, logits: FloatArray, state: State) -> Reduced:
+        return Reduced.from_values(logits, np.full(len(logits), 0.5))
+
+
+def test_a_class_without_a_constructor_has_no_options(data: Data) -> None:
+    model = Half()
+    assert (model.get_params(), repr(model)) == ({}, "Half()")
+    assert model.set_params() is model
+    assert model.fit(data[0], data[1]).estimate(data[2]).accuracy == 0.5
+    without: list[Estimator] = [Half(), make("auto")]  # the constructor of auto is there, and takes nothing
+    for one in without:
+        with pytest.raises(InputError, match=rf"^{type(one).__name__} has no option 'bins'; it has none\.$"):
+            one.set_params(bins=3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_names_and_representations_lead_back(method: str) -> None:
     model = make(method)
     assert model.method == method
     again: Estimator = eval(repr(model), {type(model).__name__: type(model)})
     assert (type(again), again.get_params()) == (type(model), model.get_params())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scikit_learn_clones_every_method(method: str) -> None:
+    model = make(method)
+    copy = clone(model)
+    assert copy is not model
+    assert (type(copy), copy.get_params()) == (type(model), model.get_params())
 
 
 # ----------------------------------------------------------------------------------------------------------- real data

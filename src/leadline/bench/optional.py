@@ -7,6 +7,9 @@ from typing import Any
 
 from leadline.errors import InputError
 
+#: Packages that are installed by another name than they are imported by.
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
 
 def need(package: str, reason: str) -> Any:
     """Import a package, or say in one line what to install.
@@ -16,11 +19,10 @@ def need(package: str, reason: str) -> Any:
     >>> need("json", "reading results").loads("[1]")
     [1]
     """
+    root = package.split(".", maxsplit=1)[0]
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package.split(".", maxsplit=1)[0]:
+        if error.name != root:
             raise
-        raise InputError(
-            f"{package} is needed for {reason}: pip install {package.split('.', maxsplit=1)[0]}"
-        ) from error
+        raise InputError(f"{package} is needed for {reason}: pip install {_DISTRIBUTIONS.get(root, root)}") from error

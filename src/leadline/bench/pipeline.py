@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import fetch
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
+from leadline.bench.optional import need
 from leadline.comparison import Progress
 from leadline.data.files import write_outputs
 from leadline.data.outputs import Outputs
@@ -256,13 +257,11 @@ def classifier(job: Job, task: Task, device: str = "cpu") -> Classifier:
 def _fit_features(model: str, features: Features, labels: NDArray[np.int64], seed: int) -> Classifier:
     """Train a linear model or a network of one hidden layer on feature vectors."""
     if model.endswith("-lr"):
-        from sklearn.linear_model import LogisticRegression
-
-        linear = LogisticRegression(C=10.0, max_iter=2000, random_state=seed).fit(features.values, labels)
+        models = need("sklearn.linear_model", "logistic regression")
+        linear = models.LogisticRegression(C=10.0, max_iter=2000, random_state=seed).fit(features.values, labels)
         return lambda inputs: _two_columns(linear.decision_function(inputs.batch(np.arange(len(inputs)))))
-    from sklearn.neural_network import MLPClassifier
-
-    network = MLPClassifier((64,), alpha=1e-3, max_iter=60, early_stopping=True, random_state=seed)
+    networks = need("sklearn.neural_network", "networks on feature vectors")
+    network = networks.MLPClassifier((64,), alpha=1e-3, max_iter=60, early_stopping=True, random_state=seed)
     network.fit(features.values, labels)
     (first, last), (shift, offset) = network.coefs_, network.intercepts_
 

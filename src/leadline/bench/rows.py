@@ -240,7 +240,7 @@ def _fit(source: Path, variant: Variant, seeds: Sequence[int], fits: dict[str, l
 def code_fingerprint(method: str) -> str:
     """Return a checksum of the code behind a method, so that rows of other code are computed again."""
     package = Path(leadline.__file__).parent
-    patterns = ("shift/*.py", "estimators/**/*.py") if method in METHODS else ("bench/graphs/*.py",)
+    patterns = ("numeric.py", "shift/*.py", "estimators/**/*.py") if method in METHODS else ("bench/graphs/*.py",)
     files = [file for pattern in patterns for file in sorted(package.glob(pattern))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 

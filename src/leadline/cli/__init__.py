@@ -20,7 +20,7 @@ from leadline.cli.demonstration import demo
 from leadline.cli.estimation import estimate, fit
 from leadline.cli.figure import figure
 from leadline.cli.report import report
-from leadline.cli.terminal import show_error, write
+from leadline.cli.terminal import one_line_warnings, show_error, write
 from leadline.errors import InputError
 from leadline.version import __version__
 
@@ -90,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = get_command(build_app())
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
+        with one_line_warnings():
+            code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
     except (InputError, OSError, MemoryError) as error:
         show_error(_describe(error))
         return EXIT_WRONG_INPUT

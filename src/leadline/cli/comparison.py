@@ -25,7 +25,7 @@ from leadline.cli.terminal import progress, show
 from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
 from leadline.errors import InputError
-from leadline.results.render import Cell, Document, Table
+from leadline.results.render import Cell, Document, Table, stated
 
 
 def compare(
@@ -71,7 +71,7 @@ def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> No
     """List the methods: what each computes, when it is right, and who published it."""
     from leadline.estimators import METHODS
 
-    del quiet  # there is nothing to silence, but every command takes the option
+    del quiet  # it silences warnings of methods that cannot be used
     rows = [
         {
             "method": name,
@@ -84,7 +84,7 @@ def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> No
     options = {name: method().get_params() for name, method in METHODS.items()}
     table = Table(
         ["method", "estimate", "is right when", "published by"],
-        [list(row.values()) for row in rows],
+        [[stated(text) for text in row.values()] for row in rows],
         left=range(4),
     )
     notes = ["The options of each method and their defaults: leadline methods --format json."]

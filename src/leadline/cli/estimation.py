@@ -262,7 +262,7 @@ def _estimate_document(
     notes += [f"The {level:.0%} interval covers {text}." for text in covered]
     own = {line.segment.estimate.confidence_level for line in lines if line.segment.group} - {level}
     notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
-    assumption = METHODS[first.method].assumption
+    assumption = METHODS[first.method].assumption.rstrip(".")
     notes += [f"{first.method} assumes: {assumption}."] if assumption else []
     data = [{"target": line.target, **line.segment.to_dict()} for line in lines]
     for target, estimates in found.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import types
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from leadline.data.outputs import Outputs
-from leadline.errors import InputError
+from leadline.errors import InputError, PluginWarning
 from leadline.results.render import RENDERERS
 
 
@@ -22,6 +23,13 @@ def _check_format(value: str) -> str:
     return value
 
 
+def _hush(quiet: bool) -> bool:
+    """Silence warnings too, until the command ends."""
+    if quiet:
+        warnings.simplefilter("ignore", PluginWarning)
+    return quiet
+
+
 FormatOption = Annotated[
     str,
     typer.Option(
@@ -29,7 +37,9 @@ FormatOption = Annotated[
         help="How to print the result: a table for people, or data for programs.",
     ),
 ]  # fmt: skip
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but results and errors.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_hush, help="Print nothing but results and errors.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ClassesOption = Annotated[
     str | None,
@@ -158,21 +168,32 @@ def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
     from leadline.estimators import METHODS, make
 
     known = make(method).get_params()  # an unknown method is an error with the list of methods
-    hints = get_type_hints(METHODS[method].cls.__init__)
+    hints = _types(METHODS[method].cls, known)
     options: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise InputError(f"--option must be key=value; got {pair!r}.")
         if key not in known:
-            raise InputError(f"method {method} has no option {key!r}; it has {', '.join(known)}.")
+            raise InputError(f"method {method} has no option {key!r}; it has {', '.join(known) or 'none'}.")
         if key in options:
             raise InputError(f"--option {key} must be given once; got it again as {text!r}.")
+        if key not in hints:
+            raise InputError(f"option {key} of method {method} has no stated type to read text as; set it in Python.")
         try:
             options[key] = _convert(text, hints[key])
         except ValueError as error:
             raise InputError(f"option {key} must be {_describe(hints[key])}; got {text!r}.") from error
     return options
+
+
+def _types(cls: type, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types of a class's options: those of its signature, or of the defaults where it states none."""
+    by_default = {key: type(value) for key, value in defaults.items() if type(value) in (bool, int, float, str)}
+    try:
+        return by_default | get_type_hints(cls.__init__)  # type: ignore[misc]  # it is looked at, not called
+    except NameError:  # a name that another package imports for its type checker only
+        return by_default
 
 
 def _convert(text: str, hint: Any) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -17,6 +19,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from leadline.errors import PluginWarning
 from leadline.results.render import Document, printable, render
 
 
@@ -52,6 +55,25 @@ def warn(message: str, *, quiet: bool) -> None:
     """Print a line that matters in logs too, unless ``--quiet``."""
     if not quiet:
         _to_stderr(f"leadline: {message}")
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Print what the library warns of like other messages, and the warnings of other packages as Python does.
+
+    What changes the filters of warnings meanwhile is undone at the end.
+    """
+    with warnings.catch_warnings():
+        show_as_python = warnings.showwarning
+
+        def show_warning(message: Warning | str, category: type[Warning], *args: Any, **more: Any) -> None:
+            if issubclass(category, PluginWarning):
+                warn(str(message), quiet=False)
+            else:
+                show_as_python(message, category, *args, **more)
+
+        warnings.showwarning = show_warning
+        yield
 
 
 def tell(message: str, *, quiet: bool) -> None:

@@ -333,7 +333,18 @@ class Estimator(ABC):
     # ----------------------------------------------------------------------------------------------- parameters
     @classmethod
     def _parameter_names(cls) -> list[str]:
+        """Return the names of the options, those of ``__init__``; a class without one has none."""
+        if cls.__init__ is object.__init__:  # its signature has *args and **kwargs, and takes neither
+            return []
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    @classmethod
+    def _require_options(cls, names: Iterable[str]) -> None:
+        """Refuse names that are no options of this class."""
+        known = cls._parameter_names()
+        for name in names:
+            if name not in known:
+                raise InputError(f"{cls.__name__} has no option {name!r}; it has {', '.join(known) or 'none'}.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the options, by name."""
@@ -341,10 +352,8 @@ class Estimator(ABC):
 
     def set_params(self, **params: Any) -> Self:
         """Change options, by name."""
-        names = self._parameter_names()
+        self._require_options(params)
         for name, value in params.items():
-            if name not in names:
-                raise InputError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(names)}.")
             setattr(self, self._stored_as.get(name, name), value)
         return self
 

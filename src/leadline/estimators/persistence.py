@@ -171,12 +171,13 @@ def _header(data: bytes) -> tuple[dict[str, Any], int]:
 
 def _make(name: str, params: dict[str, Any], methods: Mapping[str, Callable[..., Estimator]] | None) -> Estimator:
     """Make an estimator, from the table given or that of Leadline."""
-    from leadline.estimators import make
+    from leadline.estimators.registry import METHODS
 
-    if methods is None:
-        return make(name, **params)
+    methods = METHODS if methods is None else methods
     if name not in methods:
-        raise InputError(f"method must be one of {', '.join(methods)}; got {name!r}.")
+        raise InputError(
+            f"method must be one of {', '.join(methods)}; got {name!r}. If another package adds it, install that."
+        )
     return methods[name](**params)
 
 

@@ -9,7 +9,7 @@ from leadline.estimators import METHODS
 from leadline.report.assumptions import RELIANCE, VERDICTS, worst
 from leadline.report.content import ClassLine, Report, TargetReport
 from leadline.report.pictures import Picture, detailed_targets
-from leadline.results.render import Cell, Table, interval, percent, points
+from leadline.results.render import Cell, Table, interval, percent, points, stated
 
 _SIGNS = {"good": "✓", "caution": "!", "poor": "✗"}
 _FEW_CLASSES = 10
@@ -158,7 +158,7 @@ def _method_table(report: Report, target: TargetReport) -> Table:
     for row in target.methods:
         name = f"{row.method} (main)" if row.method == report.method else row.method
         cells: list[Cell | str] = [name, Cell(percent(row.accuracy), bar=row.accuracy), interval(row.interval)]
-        rows.append([*cells, *([points(row.error)] if labelled else []), METHODS[row.method].assumption])
+        rows.append([*cells, *([points(row.error)] if labelled else []), stated(METHODS[row.method].assumption)])
     header = ["method", "estimated accuracy", "interval", *(["error in points"] if labelled else []), "is right when"]
     return Table(header, rows, "All methods", left=(0, len(header) - 1))
 
@@ -211,7 +211,7 @@ def _methods(report: Report) -> Section:
     tables.append(
         Table(
             ["method", "what it computes", "published by"],
-            [[name, METHODS[name].summary, METHODS[name].reference] for name in comparison.methods],
+            [[name, stated(METHODS[name].summary), stated(METHODS[name].reference)] for name in comparison.methods],
             "The methods",
             left=(0, 1, 2),
         )

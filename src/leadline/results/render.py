@@ -122,6 +122,17 @@ def interval(ends: Sequence[float]) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
+def stated(text: str) -> str:
+    """Return a description, or that there is none: a method of another package may come without.
+
+    Examples
+    --------
+    >>> stated("mean confidence"), stated("")
+    ('mean confidence', 'not stated')
+    """
+    return text or "not stated"
+
+
 def printable(text: object) -> str:
     """Return text on one line with unprintable characters escaped: file names may hold anything.
 

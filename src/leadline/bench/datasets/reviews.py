@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
 from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate
+from leadline.bench.optional import need
 from leadline.errors import InputError
 
 WILDS_REVIEWS, WILDS_SPLITS = (
@@ -114,9 +115,8 @@ class _Reviews:
         """Return the features of all reviews; word weights are learned from the training reviews only."""
         if model.startswith("minilm"):
             return self.embeddings
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        words = TfidfVectorizer(min_df=2, ngram_range=(1, 2), max_features=20_000, sublinear_tf=True)
+        vectors = need("sklearn.feature_extraction.text", "the word weights of reviews")
+        words = vectors.TfidfVectorizer(min_df=2, ngram_range=(1, 2), max_features=20_000, sublinear_tf=True)
         words.fit([self.texts[row] for row in train])
         return words.transform(self.texts).tocsr()
 

@@ -143,7 +143,7 @@ class GNNEvaluator:
             n_target=len(nodes),
             source_accuracy=self.source_accuracy_,
             n_source=self.n_source_,
-            level=confidence_level,
+            confidence_level=confidence_level,
         )
         return Estimate(
             accuracy=accuracy,
