@@ -21,6 +21,7 @@ import leadline as ll
 from leadline.estimators import passes
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import ALL
+from leadline.estimators.scans import InMemory
 
 STRENGTHS = (0.0, 50.0, 150.0, 300.0, 600.0, 1500.0, float("inf"))
 MODELS = (
@@ -34,7 +35,7 @@ SEGMENTS = 6
 def segment_errors(model: Estimator, parts: list[ll.Outputs], strengths: tuple[float, ...]) -> dict[float, list[float]]:
     """Return the absolute errors on the segments of the target that the parts make together, for each strength."""
     logits = np.concatenate([part.logits for part in parts])
-    rows = passes.InMemory(logits, np.repeat(np.arange(len(parts)), [len(part) for part in parts]))
+    rows = InMemory(logits, np.repeat(np.arange(len(parts)), [len(part) for part in parts]))
     found = passes.drive(model, rows.scan, grouped=True)
     truths = [part.accuracy or 0.0 for part in parts]
     errors = {}

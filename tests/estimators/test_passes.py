@@ -17,8 +17,9 @@ import pytest
 import leadline as ll
 from leadline.estimators import passes
 from leadline.estimators.groups import ALL, largest_groups
-from leadline.estimators.passes import InMemory, drive, judge_rows
+from leadline.estimators.passes import drive, judge_rows
 from leadline.estimators.samples import GroupSamples, hashes
+from leadline.estimators.scans import InMemory
 from leadline.shift.judgement import judge
 
 Maker = Callable[..., ll.Outputs]

@@ -109,13 +109,10 @@ class Outputs:
         dict
             Value to row numbers. Rows where the value is missing (None, NaN or NaT) are the last group, None.
         """
-        if column not in self.metadata:
-            known = ", ".join(sorted(self.metadata)) or "none"
-            raise InputError(f"column {column!r} is not in these outputs; metadata columns: {known}.")
-        values, codes = _distinct(self.metadata[column], column)
-        order = np.argsort(codes, kind="stable")
-        bounds = np.searchsorted(codes[order], np.arange(len(values) + 1))
-        return {value: order[bounds[i] : bounds[i + 1]] for i, value in enumerate(values)}
+        from leadline.data.segments import ordered, segment_rows
+
+        numbers, labels = segment_rows(self, [column])
+        return {labels[i][0]: np.flatnonzero(numbers == i) for i in ordered(labels)}
 
 
 def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None, partial: bool = False) -> FloatArray:
@@ -257,37 +254,6 @@ def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | 
     return np.fromiter((index[item] for item in array), dtype=np.int64, count=len(array))
 
 
-def _distinct(values: NDArray[Any], column: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the distinct values in order, None last for missing ones, and the value number of each row."""
-    try:
-        if values.dtype.kind == "O":
-            missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
-        else:
-            missing = np.isnan(values) if values.dtype.kind in "fcmM" else np.zeros(len(values), dtype=bool)
-        known, inverse = np.unique(values[~missing], return_inverse=True)
-        frozenset(known.tolist())
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"column {column!r} must hold plain values of one type to group by it; it holds others."
-        ) from error
-    codes = np.full(len(values), len(known), dtype=np.intp)
-    codes[~missing] = inverse
-    return _python_values(known) + [None] * bool(missing.any()), codes
-
-
 def _is_integer(value: Any) -> bool:
     """Say whether an object is an integer; True and False are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _is_missing(value: Any) -> bool:
-    """Say whether a value among objects stands for none: None, NaN, NaT."""
-    return value is None or (isinstance(value, float | np.generic) and bool(value != value))  # noqa: PLR0124
-
-
-def _python_values(values: NDArray[Any]) -> list[Any]:
-    """Return values as Python's own, times too: nanoseconds as datetime where that is exact."""
-    if values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] == "ns":
-        micro = values.astype(f"{values.dtype.kind}8[us]")
-        return list(micro.tolist() if np.array_equal(micro, values) else values)
-    return list(values.tolist())

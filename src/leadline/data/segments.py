@@ -47,7 +47,9 @@ class Key:
         if self.bucket is not None:
             return self._cut(column)
         if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
-            raise InputError(f"column {self.column!r} must hold plain values to group by it; it holds {kind}.")
+            raise InputError(
+                f"column {self.column!r} must hold plain values of one type to group by it; it holds {kind}."
+            )
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             return column.cast(pa.timestamp(kind.unit))  # the instant in UTC
         if pa.types.is_floating(kind):
@@ -138,12 +140,24 @@ class Groups:
         for pairs in reversed(self._pairs):
             pair = pairs.values.to_numpy()[numbers[0]]
             numbers = [pair >> 32, pair & 0xFFFFFFFF, *numbers[1:]]
-        values = [index.values.to_pylist() for index in self._columns]
+        values = [_python_values(index.values) for index in self._columns]
         if not values:
             return [()]
         return list(
             zip(*([known[i] for i in places] for known, places in zip(values, numbers, strict=True)), strict=True)
         )
+
+
+def _python_values(values: Any) -> list[Any]:
+    """Return an Arrow array as Python's own values; times with nanoseconds, which Python's lack, as NumPy's."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(values.type) or values.type.unit != "ns":
+        return list(values.to_pylist())
+    try:
+        return list(values.cast(pa.timestamp("us", values.type.tz)).to_pylist())
+    except pa.ArrowInvalid:
+        return [None if np.isnat(value) else value for value in values.to_numpy(zero_copy_only=False)]
 
 
 class _Index:

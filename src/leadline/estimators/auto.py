@@ -8,7 +8,7 @@ import numpy as np
 
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.estimators.base import Estimator
-from leadline.estimators.passes import InMemory
+from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
 from leadline.results.performance import Performance

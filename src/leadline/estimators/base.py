@@ -7,9 +7,8 @@ needs several passes (optimal transport) carries a small ``State`` from pass to 
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -21,8 +20,10 @@ from leadline.data.outputs import FloatArray, IntArray, Outputs, as_logits, same
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
 from leadline.estimators.groups import ALL
-from leadline.estimators.passes import Driven, InMemory, Solved, drive, scan_blocks
+from leadline.estimators.parameters import Parameters
+from leadline.estimators.passes import Driven, Solved, drive
 from leadline.estimators.samples import hashes
+from leadline.estimators.scans import InMemory, scan_blocks
 from leadline.estimators.sums import Reduced, State
 from leadline.results.estimate import ClassEstimate, Estimate
 from leadline.results.estimates import Estimates
@@ -34,7 +35,7 @@ from leadline.shift.source import SourceProfile, sample_size
 __all__ = ["Estimator", "Reduced", "State", "learn_profile"]
 
 
-class Estimator(ABC):
+class Estimator(Parameters, ABC):
     """Base of all estimators, with scikit-learn's conventions.
 
     A subclass stores its options in ``__init__``, learns in ``_fit`` into attributes that end in ``_``, and turns
@@ -45,8 +46,6 @@ class Estimator(ABC):
     #: How often the rows of a target are gone over: "one" pass; "two", the second with what ``informed`` makes of the
     #: judgement; "many", until ``advance`` returns None.
     passes: ClassVar[Literal["one", "two", "many"]] = "one"
-    #: Options whose attribute has another name, because a method took it.
-    _stored_as: ClassVar[Mapping[str, str]] = {}
 
     n_classes_: int
     classes_: tuple[str | int, ...]
@@ -329,47 +328,6 @@ class Estimator(ABC):
         from leadline.estimators.persistence import save
 
         save(self, path, force=force)
-
-    # ----------------------------------------------------------------------------------------------- parameters
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        """Return the names of the options, those of ``__init__``; a class without one has none."""
-        if cls.__init__ is object.__init__:  # its signature has *args and **kwargs, and takes neither
-            return []
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    @classmethod
-    def _require_options(cls, names: Iterable[str]) -> None:
-        """Refuse names that are no options of this class."""
-        known = cls._parameter_names()
-        for name in names:
-            if name not in known:
-                raise InputError(f"{cls.__name__} has no option {name!r}; it has {', '.join(known) or 'none'}.")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options, by name."""
-        return {name: getattr(self, self._stored_as.get(name, name)) for name in self._parameter_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change options, by name."""
-        self._require_options(params)
-        for name, value in params.items():
-            setattr(self, self._stored_as.get(name, name), value)
-        return self
-
-    def __repr__(self) -> str:
-        """Return the call that makes an estimator like this one."""
-        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({options})"
-
-    def _learned(self) -> dict[str, Any]:
-        """Return the learned state, by name."""
-        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
-
-    def _forget(self) -> None:
-        """Drop the learned state, all of it."""
-        for name in self._learned():
-            delattr(self, name)
 
     def _repr_html_(self) -> str:
         """Return a notebook's view: the options, and what was learned from."""

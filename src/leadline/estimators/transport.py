@@ -18,7 +18,8 @@ from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.errors import InputError
 from leadline.estimators import dual
 from leadline.estimators.confidence import SoftmaxEstimator
-from leadline.estimators.passes import InMemory, Solved, drive
+from leadline.estimators.passes import Solved, drive
+from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.threads import slices, team
 
