@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.comparison import evaluate, fit_planned, plan_fits
 from leadline.data.files import read_outputs
-from leadline.estimators import METHODS, make
+from leadline.data.outputs import Outputs
+from leadline.estimators import METHODS
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
@@ -40,7 +42,7 @@ def measure(methods: list[str]) -> list[dict[str, Any]]:
     for suite in sorted(path for path in DATA.iterdir() if path.is_dir()):
         for model in sorted(suite.iterdir()):
             source = read_outputs(model / "source.npz")
-            fitted = {name: make(name).fit(source.logits, source.labels) for name in methods}
+            fitted = fit_planned(source, plan_fits(methods), progress=lambda _: None)
             for number, path in enumerate(sorted(model.glob("target_*.npz"))):
                 target = read_outputs(path)
                 assert target.labels is not None, "the study needs labelled targets"
@@ -48,17 +50,15 @@ def measure(methods: list[str]) -> list[dict[str, Any]]:
                 if number % EVERY == 0:
                     kinds["label shift"] = label_shifted(target.labels, target.n_classes, number)
                 for kind, chosen in kinds.items():
-                    logits, labels = target.logits[chosen], target.labels[chosen]
-                    truth = float(np.mean(logits.argmax(axis=1) == labels))
-                    for name, estimator in fitted.items():
-                        found = estimator.estimate(logits)
-                        low, high = found.interval
-                        rows.append(
-                            {
-                                "suite": suite.name, "model": model.name, "target": path.stem, "kind": kind,
-                                "method": name, "estimate": found.accuracy, "truth": truth, "low": low, "high": high,
-                            }
-                        )  # fmt: skip
+                    part = Outputs(target.logits[chosen], target.labels[chosen])
+                    rows += [
+                        {
+                            "suite": suite.name, "model": model.name, "target": path.stem, "kind": kind,
+                            "method": row.method, "estimate": row.accuracy, "truth": row.truth,
+                            "low": row.interval[0], "high": row.interval[1],
+                        }
+                        for row in evaluate(fitted, {path.stem: part}, progress=lambda _: None)
+                    ]  # fmt: skip
         print(suite.name, flush=True)
     return rows
 
