@@ -5,10 +5,12 @@ The scale of a tolerance is the largest influence that could add up, sum_j |p_j|
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+import leadline
 from leadline.errors import InputError
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import unit_rows
@@ -338,6 +341,25 @@ def test_a_forked_process_computes_too() -> None:
     import subprocess
 
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def imported_by(path: Path) -> set[str]:
+    """Return the packages that a file imports, the dots of a relative import included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found.add("." * node.level or str(node.module).partition(".")[0])
+    return found
+
+
+def test_all_that_compiled_loops_are_made_of_stands_in_their_file() -> None:
+    """Numba keeps compiled code until the file it comes from changes: a part from elsewhere could change unnoticed."""
+    package = Path(leadline.__file__).parent
+    compiled = [path for path in package.rglob("*.py") if imported_by(path) & {"numba", "llvmlite"}]
+    assert [path.relative_to(package).as_posix() for path in compiled] == ["estimators/alsa/kernels/loops.py"]
+    assert imported_by(compiled[0]) == {"__future__", "typing", "numpy", "llvmlite", "numba"}
 
 
 def test_torch_is_asked_for_by_name_when_missing(monkeypatch: pytest.MonkeyPatch) -> None:
