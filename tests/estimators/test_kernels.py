@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 import leadline
 from leadline.errors import InputError
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
-from leadline.estimators.alsa.kernels.base import unit_rows
+from leadline.estimators.alsa.kernels.base import MAX_WIDTH, unit_rows
 from reference import PlainALSA
 
 Array = NDArray[Any]
@@ -151,8 +152,78 @@ def test_extreme_widths(kernel: Kernel, width: float, power: int) -> None:
         np.testing.assert_allclose(total, field.peaks.sum(dtype=np.float64), rtol=1e-5)
     if width >= 1e4:
         np.testing.assert_allclose(total[1:], 0.0, atol=1e-20)
-    if width <= 30.0:
-        check_influence(kernel, logits, field, tolerance=1e-3 if width == 30.0 else 1e-5)
+    if width <= 1e4:
+        check_influence(kernel, logits, field)
+
+
+CLASSES = pytest.mark.parametrize("c", [2, 3, 10, 100, 1000])
+WIDTHS = pytest.mark.parametrize("width", [1.0, 8.0, 11.0, 30.0, 128.0, 1100.0, 1e4, float(MAX_WIDTH)])
+
+
+def crowded(c: int, power: int, width: float) -> tuple[Array, AnchorField[Array]]:
+    """Rows and anchors within reach of each other at this width, with peaks that add up to about 5.
+
+    Two classes have antisymmetric logits, as a single score gives them: all cosines are 1 or -1.
+    """
+    rng = np.random.default_rng(0)
+    n, k = 200, 60
+    if c == 2:
+        scores = rng.normal(scale=4.0, size=(n + k, 1))
+        vectors = np.hstack([scores, -scores])
+    else:
+        centres, aside = (
+            unit_rows(rng.normal(size=(size, c)), np.float64)[rng.integers(size, size=n + k)] for size in (4, n + k)
+        )
+        angle = min(1.0, np.sqrt(2.0) / width if power == 1 else np.sqrt(2.0 / width))
+        vectors = centres + angle * rng.uniform(size=(n + k, 1)) * aside
+        vectors *= rng.uniform(1.0, 30.0, size=(n + k, 1))
+    vectors = vectors.astype(np.float32)
+    widths = rng.uniform(0.5, 1.0, size=k).astype(np.float32) * np.float32(width)
+    widths[0] = width
+    return vectors[:n], AnchorField(vectors[n:], rng.normal(scale=0.1, size=k).astype(np.float32), widths, power)
+
+
+def exact_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
+    """Every anchor's influence on every row, shape (n, k), with all digits of distances near zero.
+
+    Between unit vectors, 1 - cos is half of the squared length of their difference.
+    """
+    units, directions = (unit_rows(vectors.astype(np.float64), np.float64) for vectors in (logits, field.anchors))
+    distances = np.column_stack([np.square(units - direction).sum(axis=1) / 2 for direction in directions])
+    rates = np.square(field.widths.astype(np.float64))
+    return np.asarray(field.peaks * np.exp(-rates * distances**field.power))
+
+
+@POWERS
+@CLASSES
+@WIDTHS
+def test_influence_keeps_to_its_formula_at_any_width(kernel: Kernel, width: float, c: int, power: int) -> None:
+    """1 - cos must not drown in the rounding of the cosine: the widths multiply what is left of it."""
+    logits, field = crowded(c, power, width)
+    singles = exact_influences(logits, field)
+    assert np.mean(np.abs(singles) > 0.1 * np.abs(field.peaks)) > 0.1  # the rows do feel the anchors
+    total = kernel.influence(logits, placed(kernel, field))
+    np.testing.assert_allclose(total, singles.sum(axis=1), rtol=0, atol=5e-5)
+    np.testing.assert_allclose(expit(total).mean(), expit(singles.sum(axis=1)).mean(), rtol=0, atol=1e-5)
+    strongest = kernel.strongest(logits, placed(kernel, field))
+    np.testing.assert_allclose(strongest, np.abs(singles).max(axis=1), rtol=0, atol=2e-5)
+
+
+@POWERS
+@CLASSES
+@WIDTHS
+def test_gradients_keep_to_their_formula_at_any_width(kernel: Kernel, width: float, c: int, power: int) -> None:
+    logits, field = crowded(c, power, width)
+    units = unit_rows(logits)  # what training has
+    correct = (np.random.default_rng(5).random(len(logits)) < 0.7).astype(np.float64)
+    found = kernel.gradients(kernel.asarray(units), kernel.asarray(correct), placed(kernel, field))
+    loss, expected = autograd(units, correct, field)
+    assert found.loss == pytest.approx(loss, abs=1e-6)
+    for name, values in expected.items():
+        tolerance = 3e-5 * np.abs(values).max() + 1e-5
+        np.testing.assert_allclose(
+            kernel.to_numpy(getattr(found, name)), values, rtol=0, atol=tolerance, err_msg=name
+        )  # fmt: skip
 
 
 def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:

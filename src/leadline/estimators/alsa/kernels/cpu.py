@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
 from leadline.estimators.alsa.kernels import loops
-from leadline.estimators.alsa.kernels.base import AnchorField, Gradients, Kernel, decay_rates, unit_rows
+from leadline.estimators.alsa.kernels.base import (
+    AnchorField,
+    Gradients,
+    Kernel,
+    Precision,
+    decay_rates,
+    precision_for,
+    unit_rows,
+)
 from leadline.threads import scratch, slices, team
 
 Float32 = NDArray[np.float32]
@@ -27,6 +35,12 @@ _TILE_ANCHORS = 4096
 _WIDE_CLASSES = 64  # from here on the product is most of the work, and BLAS wants as many rows at a time
 _WIDE_ROWS = 512
 PARALLEL_FROM = 1 << 16  # pairs; below, handing work to threads costs more than it saves
+
+
+def scratch_of(precision: Precision, size: int) -> NDArray[Any]:
+    """Return this thread's scratch memory as ``size`` numbers of that precision."""
+    length = size * np.dtype(precision).itemsize // np.dtype(np.float32).itemsize
+    return scratch(length)[:length].view(precision)
 
 
 class NumbaKernel(Kernel):
@@ -52,7 +66,9 @@ class NumbaKernel(Kernel):
         """Visit every tile of rows and anchors, rows in parallel."""
         (n, c), k = logits.shape, len(field.peaks)
         result = np.zeros(n)
-        directions, rates = unit_rows(field.anchors), decay_rates(field.widths)
+        rates = decay_rates(field.widths)
+        precision = precision_for(float(rates.min()), field.power)
+        directions = unit_rows(field.anchors, precision)
         tiles = [
             (np.ascontiguousarray(directions[cut].T), field.peaks[cut], rates[cut]) for cut in slices(k, _TILE_ANCHORS)
         ]
@@ -60,10 +76,9 @@ class NumbaKernel(Kernel):
         height = max(TILE_VALUES // width, _WIDE_ROWS if c >= _WIDE_CLASSES else 1)
 
         def work(cut: slice) -> None:
-            units = unit_rows(logits[cut])
-            buffer = scratch(len(units) * width)
+            units = unit_rows(logits[cut], precision)
             for columns, tile_peaks, tile_rates in tiles:
-                cosines = buffer[: len(units) * columns.shape[1]].reshape(len(units), -1)
+                cosines = scratch_of(precision, len(units) * columns.shape[1]).reshape(len(units), -1)
                 np.matmul(units, columns, out=cosines)
                 visit(cosines, tile_peaks, tile_rates, field.power, result[cut])
 

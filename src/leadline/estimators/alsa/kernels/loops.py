@@ -2,6 +2,9 @@
 
 Numba keeps compiled loops for as long as the file they are written in stays the same, and looks at no other file. So
 this one imports nothing of Leadline: whatever a loop is made of stands here or comes in as an argument.
+
+Cosines come in float32 or float64, see :func:`leadline.estimators.alsa.kernels.base.precision_for`. What is subtracted
+from one keeps their precision; everything after the distance is float32.
 """
 
 from __future__ import annotations
@@ -16,6 +19,11 @@ from numba.extending import intrinsic
 _f4 = np.float32
 _i4 = np.int32
 _OPTIONS: dict[str, Any] = {"fastmath": True, "nogil": True, "cache": True, "error_model": "numpy"}
+
+
+def _for_both(signature: str) -> list[str]:
+    """Return the signature with float32 and with float64 in place of the cosines' type ``fc``."""
+    return [signature.replace("fc", "f4"), signature.replace("fc", "f8")]
 
 
 def _reinterpretation(source: Any, target: Any, code: ir.Type) -> Any:
@@ -58,7 +66,7 @@ def _exp(x: Any) -> Any:
     return series * _float_of_bits((whole + _i4(127)) << _i4(23))
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_OPTIONS)
+@njit(_for_both("void(fc[:,::1], f4[::1], f4[::1], i8, f8[::1])"), **_OPTIONS)
 def add_influence(cosines: Any, peaks: Any, rates: Any, power: Any, total: Any) -> None:
     """Add the influence of a tile of anchors to the total of each row; rates are -widths^2."""
     for i in range(cosines.shape[0]):
@@ -66,16 +74,16 @@ def add_influence(cosines: Any, peaks: Any, rates: Any, power: Any, total: Any) 
         amount = _f4(0.0)
         if power == 2:
             for j in range(row.shape[0]):
-                distance = _f4(1.0) - row[j]
+                distance = _f4(_f4(1.0) - row[j])
                 amount += peaks[j] * _exp(rates[j] * distance * distance)
         else:
             for j in range(row.shape[0]):
-                distance = max(_f4(1.0) - row[j], _f4(0.0))
+                distance = max(_f4(_f4(1.0) - row[j]), _f4(0.0))
                 amount += peaks[j] * _exp(rates[j] * distance)
         total[i] += amount
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f8[::1])", **_OPTIONS)
+@njit(_for_both("void(fc[:,::1], f4[::1], f4[::1], i8, f8[::1])"), **_OPTIONS)
 def raise_strongest(cosines: Any, peaks: Any, rates: Any, power: Any, strongest: Any) -> None:
     """Raise the largest single influence on each row by those of a tile of anchors.
 
@@ -87,16 +95,16 @@ def raise_strongest(cosines: Any, peaks: Any, rates: Any, power: Any, strongest:
         best = _bits_of_float(_f4(strongest[i]))
         if power == 2:
             for j in range(row.shape[0]):
-                distance = _f4(1.0) - row[j]
+                distance = _f4(_f4(1.0) - row[j])
                 best = max(best, _bits_of_float(abs(peaks[j]) * _exp(rates[j] * distance * distance)))
         else:
             for j in range(row.shape[0]):
-                distance = max(_f4(1.0) - row[j], _f4(0.0))
+                distance = max(_f4(_f4(1.0) - row[j]), _f4(0.0))
                 best = max(best, _bits_of_float(abs(peaks[j]) * _exp(rates[j] * distance)))
         strongest[i] = _float_of_bits(best)
 
 
-@njit("void(f4[:,::1], f4[::1], f4[::1], i8, f4[:,::1], f8[::1])", **_OPTIONS)
+@njit(_for_both("void(fc[:,::1], f4[::1], f4[::1], i8, fc[:,::1], f8[::1])"), **_OPTIONS)
 def store_decays(cosines: Any, peaks: Any, rates: Any, power: Any, decays: Any, total: Any) -> None:
     """Store exp(-v^2 d^power) of a tile for the backward pass, and add its influence to each row's total."""
     for i in range(cosines.shape[0]):
@@ -105,20 +113,20 @@ def store_decays(cosines: Any, peaks: Any, rates: Any, power: Any, decays: Any, 
         amount = _f4(0.0)
         if power == 2:
             for j in range(row.shape[0]):
-                distance = _f4(1.0) - row[j]
+                distance = _f4(_f4(1.0) - row[j])
                 decay = _exp(rates[j] * distance * distance)
                 out[j] = decay
                 amount += peaks[j] * decay
         else:
             for j in range(row.shape[0]):
-                distance = max(_f4(1.0) - row[j], _f4(0.0))
+                distance = max(_f4(_f4(1.0) - row[j]), _f4(0.0))
                 decay = _exp(rates[j] * distance)
                 out[j] = decay
                 amount += peaks[j] * decay
         total[i] += amount
 
 
-@njit("void(f4[:,::1], f4[:,::1], f4[::1], i8, f4[::1], f4[::1], f4[::1])", **_OPTIONS)
+@njit(_for_both("void(fc[:,::1], fc[:,::1], f4[::1], i8, f4[::1], f4[::1], fc[::1])"), **_OPTIONS)
 def pull(cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of_rate: Any, along: Any) -> None:
     """Sum the gradients of a tile over its rows, and turn the decays into the weights of the rows' pull.
 
@@ -149,20 +157,21 @@ def pull(cosines: Any, decays: Any, residuals: Any, power: Any, of_peak: Any, of
                 along[j] += pulled * row[j]
 
 
-@njit("void(f4[:,::1], f4[:,::1], f4[::1])", **_OPTIONS)
+@njit(_for_both("void(f4[:,::1], fc[:,::1], f4[::1])"), **_OPTIONS)
 def normalise(anchors: Any, directions: Any, lengths: Any) -> None:
     """Scale each anchor to length 1, and store how long it was; an anchor at zero stays."""
     for j in range(anchors.shape[0]):
         square = _f4(0.0)
         for column in range(anchors.shape[1]):
-            square += anchors[j, column] * anchors[j, column]
+            directions[j, column] = anchors[j, column]
+            square += directions[j, column] * directions[j, column]
         length = np.sqrt(square) if square > 0 else _f4(1.0)
         lengths[j] = length
         for column in range(anchors.shape[1]):
-            directions[j, column] = anchors[j, column] / length
+            directions[j, column] /= length
 
 
-@njit("void(f4[:,::1], f4[:,::1], f4[::1], f4[::1])", **_OPTIONS)
+@njit(_for_both("void(fc[:,::1], fc[:,::1], fc[::1], f4[::1])"), **_OPTIONS)
 def turn(pulls: Any, directions: Any, along: Any, scale: Any) -> None:
     """Take away the part of each pull along its anchor, which no cosine feels, and scale the rest."""
     for j in range(pulls.shape[0]):

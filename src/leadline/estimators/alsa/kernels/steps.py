@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.estimators.alsa.kernels import loops
-from leadline.estimators.alsa.kernels.base import ADAM_FLOOR, MEAN_DECAY, SQUARE_DECAY, Gradients, decay_rates
-from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, Float32
-from leadline.threads import Team, scratch, slices, team
+from leadline.estimators.alsa.kernels.base import (
+    ADAM_FLOOR,
+    MEAN_DECAY,
+    SQUARE_DECAY,
+    Gradients,
+    decay_rates,
+    precision_for,
+    unit_rows,
+)
+from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, Float32, scratch_of
+from leadline.threads import Team, slices, team
 
 _STEP_PAIRS = 1 << 20  # pairs of row and anchor that training keeps at a time
 
@@ -38,10 +46,12 @@ class _Step:
     def __init__(self, field: Field, workers: Team) -> None:
         k, c = field.anchors.shape
         self.field, self.workers = field, workers
-        self.directions, self.lengths = np.empty_like(field.anchors), np.empty_like(field.peaks)
         self.rates = decay_rates(field.widths)
-        self.of_peak, self.of_rate, self.along = (np.zeros(k, dtype=np.float32) for _ in range(3))
-        self.pull, self.pulled = np.empty_like(field.anchors), False
+        self.precision = precision_for(float(self.rates.min()), field.power)
+        self.of_peak, self.of_rate = (np.zeros(k, dtype=np.float32) for _ in range(2))
+        self.directions, self.lengths = np.empty((k, c), dtype=self.precision), np.empty_like(field.peaks)
+        self.along = np.zeros(k, dtype=self.precision)
+        self.pull, self.pulled = np.empty((k, c), dtype=self.precision), False
         # waking a thread takes longer than to go over a tile
         self.anchor_cuts = slices(k, workers.step(k, max(1, TILE_VALUES // c)) if k * c > TILE_VALUES else k)
         workers.run(
@@ -51,8 +61,10 @@ class _Step:
     def add(self, units: Float32, correct: Float32) -> float:
         """Add the gradients of a block of rows, and return the sum of its losses."""
         rows, k, power, workers = len(units), len(self.rates), self.field.power, self.workers
+        if self.precision is np.float64:  # rows of length 1 in float32 are not quite that in float64
+            units = unit_rows(units, self.precision)
         cuts = slices(k, workers.step(k, max(1, TILE_VALUES // rows)))
-        memory = scratch(2 * rows * k)[: 2 * rows * k].reshape(2, rows * k)
+        memory = scratch_of(self.precision, 2 * rows * k).reshape(2, rows * k)
         tiles = [memory[:, rows * cut.start : rows * cut.stop].reshape(2, rows, -1) for cut in cuts]
         totals = np.zeros((len(cuts), rows))
 
@@ -88,7 +100,7 @@ class _Step:
         )
         return Gradients(
             loss=loss / rows,
-            anchors=self.pull,
+            anchors=self.pull.astype(np.float32, copy=False),
             peaks=self.of_peak / np.float32(rows),
             widths=self.of_rate * peaks * widths * np.float32(-2.0 / rows),
         )
