@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from scipy.special import erf, expit
 
 from leadline import ALSA, InputError, make
 from leadline.data.outputs import Outputs
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
-from leadline.estimators.alsa.training import DEFAULTS, PARTS, default_anchor_count
+from leadline.estimators.alsa.training import PARTS, default_anchor_count
 
 MakeOutputs = Callable[..., Outputs]
 
@@ -279,6 +281,13 @@ def test_rows_that_feel_nothing(influence: Any, backend: str, make_outputs: Make
 def test_a_given_alpha_is_used(source: Outputs) -> None:
     model = fitted(source, alpha=0.5)
     assert (model.alpha_, model.threshold_) == (0.5, rectification_threshold(0.5, "gaussian"))
+
+
+def test_constants_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CONSTANTS.unified_peak = 5.0  # type: ignore[misc]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        DEFAULTS[2] = DEFAULTS[1]  # type: ignore[index]
 
 
 def test_default_sizes(make_outputs: MakeOutputs) -> None:

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
 from leadline.estimators.alsa.training import (
-    DEFAULTS,
     PARTS,
-    UNIFIED_PEAK,
     Init,
     Training,
     default_anchor_count,
@@ -41,8 +40,8 @@ def rectification_threshold(alpha: float, influence: Literal["gaussian", "expone
     from scipy.special import erfinv
 
     if influence == "gaussian":
-        return float(UNIFIED_PEAK * np.exp(-np.square(erfinv(alpha))))
-    return UNIFIED_PEAK * (1.0 - alpha)
+        return float(CONSTANTS.unified_peak * np.exp(-np.square(erfinv(alpha))))
+    return CONSTANTS.unified_peak * (1.0 - alpha)
 
 
 def harmless_threshold(
@@ -73,7 +72,7 @@ def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "expone
     """Invert :func:`rectification_threshold`."""
     from scipy.special import erf
 
-    share = threshold / UNIFIED_PEAK
+    share = threshold / CONSTANTS.unified_peak
     with np.errstate(divide="ignore"):  # where influence underflows to zero, alpha is 1
         return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
 
@@ -160,10 +159,10 @@ class ALSA(Estimator):
         rectify: Literal["total", "single"] | None = "total",
         init: Init = "balanced",
         learn: Collection[str] = PARTS,
-        epsilon: float = 1e-5,
+        epsilon: float = CONSTANTS.epsilon,
         max_epochs: int | None = None,
-        learning_rate: float = 2e-2,
-        batch_size: int = 256,
+        learning_rate: float = CONSTANTS.learning_rate,
+        batch_size: int = CONSTANTS.batch_size,
         backend: Literal["numba", "torch"] = "numba",
         device: str | None = None,
         seed: int = 0,
