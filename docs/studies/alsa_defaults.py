@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.estimators import make
 from leadline.estimators.alsa.kernels import get_kernel
 from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
-from leadline.estimators.alsa.training import Training, default_anchor_count, place, sigmoid, train
+from leadline.estimators.alsa.training import Training, default_anchor_count, place, train
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
@@ -62,7 +63,7 @@ def score(field: Any, influence: Any, model: Model, others: Any) -> dict[tuple[f
         highest = rectification_threshold(alpha, influence)
         threshold = harmless_threshold(on_source, np.abs(on_source), source.n_classes, highest, tolerance)
         errors[alpha, tolerance] = [
-            absolute_error(np.where(np.abs(total) < threshold, 1 / source.n_classes, sigmoid(total)).mean(), target)
+            absolute_error(np.where(np.abs(total) < threshold, 1 / source.n_classes, expit(total)).mean(), target)
             for total, target in zip(on_targets, targets, strict=True)
         ]
     return errors

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.estimators.alsa.training import sigmoid
+from leadline.estimators.alsa.kernels.base import sigmoid
 from leadline.estimators.base import Reduced, State
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.shift.priors import top_two

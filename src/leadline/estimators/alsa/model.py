@@ -12,6 +12,7 @@ from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
+from leadline.estimators.alsa.kernels.base import sigmoid
 from leadline.estimators.alsa.training import (
     PARTS,
     Init,
@@ -19,7 +20,6 @@ from leadline.estimators.alsa.training import (
     default_anchor_count,
     default_epochs,
     place,
-    sigmoid,
     train,
 )
 from leadline.estimators.base import Estimator, Reduced, State

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, Gradients, Kernel
-from leadline.estimators.alsa.kernels.base import MEAN_DECAY, SQUARE_DECAY, unit_rows
+from leadline.estimators.alsa.kernels.base import MEAN_DECAY, SQUARE_DECAY, sigmoid, unit_rows
 
 PARTS = ("anchors", "peaks", "widths")
 Init = Literal["balanced", "sample", "random"]
@@ -199,12 +199,6 @@ class _Adam:
         rates = (rate, 1.0 / (1.0 - SQUARE_DECAY**self._steps))
         for part, mean in self._means.items():
             self._kernel.descend(self._values[part], getattr(gradients, part), mean, self._squares[part], rates)
-
-
-def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 / (1 + exp(-x)), without a warning where exp overflows."""
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
 def _solve(function: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:

@@ -12,6 +12,7 @@ from leadline.estimators.alsa.kernels.base import (
     Gradients,
     decay_rates,
     precision_for,
+    sigmoid,
     unit_rows,
 )
 from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, Float32, scratch_of
@@ -85,8 +86,7 @@ class _Step:
 
         workers.run(forward, range(len(cuts)))
         total = totals.sum(axis=0)
-        with np.errstate(over="ignore"):
-            residuals = (1.0 / (1.0 + np.exp(-total)) - correct).astype(np.float32)
+        residuals = (sigmoid(total) - correct).astype(np.float32)
         workers.run(backward, range(len(cuts)))
         self.pulled = True
         return float(np.sum(np.logaddexp(0.0, total) - correct * total))  # log(1 + exp(I)) - delta I
