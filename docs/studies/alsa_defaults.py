@@ -79,7 +79,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
                 n, c = source.logits.shape
                 correct = source.logits.argmax(axis=1) == source.labels
                 rng = np.random.default_rng(0)
-                field, others = place(
+                placed = place(
                     KERNEL, source.logits, correct, n_anchors=default_anchor_count(n, c), init="sample", rng=rng,
                     power=2 if influence == "gaussian" else 1, reach=reach,
                 )  # fmt: skip
@@ -88,7 +88,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
 
                 def note(
                     epoch: int, field: Any, stops: Any = stops, model: Any = model, name: str = name,
-                    reach: float = reach, rate: float = rate, others: Any = others,
+                    reach: float = reach, rate: float = rate, others: Any = placed.others,
                 ) -> None:  # fmt: skip
                     if epoch in stops:
                         for (alpha, tolerance), found in score(field, influence, model, others).items():
@@ -97,7 +97,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
 
                 learn = frozenset({"anchors", "peaks", "widths"})
                 options = Training(learn, epsilon=0.0, max_epochs=max(stops), learning_rate=rate, batch_size=BATCH)
-                train(KERNEL, source.logits, correct, field, options, rng, on_epoch=note)
+                train(KERNEL, source.logits, correct, placed.field, options, rng, on_epoch=note)
             print(influence, reach, rate, name, flush=True)
     return errors
 

@@ -12,7 +12,7 @@ from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
-from leadline.estimators.alsa.kernels.base import sigmoid
+from leadline.estimators.alsa.kernels.base import MAX_WIDTH, sigmoid
 from leadline.estimators.alsa.training import (
     PARTS,
     Init,
@@ -122,7 +122,10 @@ class ALSA(Estimator):
     history_
         One dict per epoch: epoch, loss, accuracy.
     stop_reason_
-        "converged" or "max_epochs".
+        "converged", "max_epochs" or "nothing_to_learn".
+    width_search_
+        "solved", or "at_limit" where no initial width was large enough: the cosines within a class hardly differ, as
+        with two classes whose logits are a score and its negative. All that ALSA then tells apart is the class.
 
     Notes
     -----
@@ -149,6 +152,7 @@ class ALSA(Estimator):
     threshold_: float
     history_: list[dict[str, float]]
     stop_reason_: str
+    width_search_: str
 
     def __init__(
         self,
@@ -215,7 +219,7 @@ class ALSA(Estimator):
         n, c = logits.shape
         kernel = get_kernel(self.backend, self.device)
         rng = np.random.default_rng(self.seed)
-        field, others = place(
+        placed = place(
             kernel, logits, correct,
             n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
         )  # fmt: skip
@@ -224,9 +228,10 @@ class ALSA(Estimator):
             max_epochs=self.max_epochs or default_epochs(n, self.batch_size, self._power),
             learning_rate=self.learning_rate, batch_size=self.batch_size,
         )  # fmt: skip
-        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
+        self.width_search_ = placed.width_search
+        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, placed.field, options, rng)
         self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
-        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[others])
+        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[placed.others])
         self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
 
     def _harmless_alpha(self, logits: FloatArray) -> float:
@@ -278,5 +283,7 @@ class ALSA(Estimator):
             "threshold": self.threshold_,
             "n_anchors": len(self.peaks_),
             "stop_reason": self.stop_reason_,
+            "width_search": self.width_search_,
+            "widths_at_limit": float(np.mean(np.abs(self.widths_) >= MAX_WIDTH)),
             "epochs": len(self.history_),
         }

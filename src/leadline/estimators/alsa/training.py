@@ -35,6 +35,26 @@ class Training:
     batch_size: int
 
 
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """What :func:`place` gives.
+
+    Attributes
+    ----------
+    field
+        The anchors.
+    others
+        Numbers of the rows that are no anchors; all rows where hardly any are left.
+    width_search
+        How the search for the initial widths ended: "solved", or "at_limit" where even the largest width leaves the
+        anchors reaching too much, because cosines hardly differ within a class.
+    """
+
+    field: AnchorField[Any]
+    others: NDArray[np.intp]
+    width_search: str
+
+
 def default_anchor_count(n_samples: int, n_classes: int) -> int:
     """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`."""
     return max(1, min(n_samples // 2, CONSTANTS.anchors + CONSTANTS.anchors_per_class * n_classes))
@@ -68,7 +88,7 @@ def place(
     init: Init,
     rng: np.random.Generator,
     reach: float | None = None,
-) -> tuple[AnchorField[Any], NDArray[np.intp]]:
+) -> Placed:
     """Place anchors where the source's logits are.
 
     What the anchors reach is judged by rows that are not themselves anchors: an anchor feels itself perfectly, which
@@ -94,11 +114,6 @@ def place(
         Of everything random.
     reach
         How much of its own class an anchor feels at first; None for the default of the influence.
-
-    Returns
-    -------
-    tuple
-        The anchors, and the numbers of the rows that are none (all rows where hardly any are left).
     """
     n, c = logits.shape
     chosen = _draw_rows(logits, n_anchors, init, rng)
@@ -122,7 +137,9 @@ def place(
         equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
         return float(kernel.influence(neighbours, equal).mean())
 
-    log_width = _solve(mean_decay, (reach or DEFAULTS[power].reach) / c, CONSTANTS.log_widths)
+    target = (reach or DEFAULTS[power].reach) / c
+    log_width = _solve(mean_decay, target, CONSTANTS.log_widths)
+    width_search = "at_limit" if mean_decay(CONSTANTS.log_widths[1]) > target else "solved"
     widths = np.exp(log_width) * (1.0 + CONSTANTS.width_spread * rng.normal(size=n_anchors))
 
     field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
@@ -133,7 +150,8 @@ def place(
         float(np.log(CONSTANTS.unified_peak)),
     )
     log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
-    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power), others
+    field = AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
+    return Placed(field, others, width_search)
 
 
 def train(
