@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import erf, expit
+from sklearn.base import clone
 
 from leadline import ALSA, InputError, make
 from leadline.data.outputs import Outputs
@@ -380,6 +381,18 @@ def test_few_samples_are_not_overfitted(make_outputs: MakeOutputs) -> None:
 def test_wrong_options(params: dict[str, Any], message: str, source: Outputs) -> None:
     with pytest.raises(InputError, match=message):
         ALSA(**params).fit(source.logits, source.labels)
+
+
+def test_influence_is_an_option_and_a_method(source: Outputs) -> None:
+    model = fitted(source, influence="exponential")
+    with pytest.raises(AttributeError, match=r"influence is a method.* use set_params\(influence='gaussian'\)"):
+        model.influence = "gaussian"  # type: ignore[assignment, method-assign]
+    assert model.influence(source.logits).shape == (400,)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params() == ALSA(**model.get_params()).get_params()
+    assert copy.get_params()["influence"] == "exponential"
+    assert copy.set_params(influence="gaussian").get_params()["influence"] == "gaussian"
+    assert (copy.method, model.method) == ("alsa-g", "alsa-e")
 
 
 # ----------------------------------------------------------------------------------------------------------- real data

@@ -185,6 +185,12 @@ class ALSA(Estimator):
         self.device = device
         self.seed = seed
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what would replace a method by an option of the same name."""
+        if name in self._stored_as:
+            raise AttributeError(f"{name} is a method; to change the option, use set_params({name}={value!r}).")
+        super().__setattr__(name, value)
+
     @property
     def method(self) -> str:
         """The name of this method in ``leadline.METHODS``."""
