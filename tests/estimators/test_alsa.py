@@ -195,41 +195,6 @@ def test_training_stops_at_the_first_epoch_within_epsilon(source: Outputs) -> No
     assert len(fitted(source, epsilon=1.0).history_) == 1
 
 
-def two_sided(n: int, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
-    """Return logits of two classes that are a score and its negative, as a single output gives them, and labels."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(2, size=n)
-    scores = (rng.normal(size=n) + 1.2 * (2 * labels - 1)).astype(np.float32)
-    return np.column_stack([-scores, scores]), labels
-
-
-@pytest.mark.parametrize("backend", ["numba", "torch"])
-@pytest.mark.parametrize("influence", INFLUENCES)
-def test_antisymmetric_logits_of_two_classes(influence: Any, backend: Any) -> None:
-    """Every cosine is 1 or -1: the search for widths cannot end, the model says so, and keeps to its formula."""
-    (logits, labels), (fresh, truth) = two_sided(1000, 0), two_sided(4000, 1)
-    model = ALSA(influence=influence, backend=backend, rectify=None).fit(logits, labels)
-    estimate = model.estimate(fresh)
-    assert estimate.diagnostics["width_search"] == "at_limit"
-    assert estimate.diagnostics["widths_at_limit"] == 0.0
-    assert np.abs(model.widths_).max() > 1000
-    total = plain_influences(model, fresh).sum(axis=1)
-    np.testing.assert_allclose(model.influence(fresh), total, rtol=0, atol=1e-5)
-    assert estimate.accuracy == pytest.approx(expit(total).mean(), abs=1e-6)
-    assert estimate.accuracy == pytest.approx(np.mean(fresh.argmax(axis=1) == truth), abs=0.05)
-    # on either side all rows are one point of the sphere, and no anchor has anywhere to go
-    np.testing.assert_allclose(np.abs(model.anchors_), np.sqrt(0.5), atol=1e-3)
-
-
-@pytest.mark.parametrize("backend", ["numba", "torch"])
-def test_widths_that_run_away_are_counted(backend: Any, source: Outputs) -> None:
-    assert fitted(source, backend=backend).estimate(source.logits).diagnostics["widths_at_limit"] == 0.0
-    model = fitted(source, backend=backend, learn=("widths",), learning_rate=1e6)
-    diagnostics = model.estimate(source.logits).diagnostics
-    assert diagnostics["width_search"] == "solved"
-    assert diagnostics["widths_at_limit"] == np.mean(np.abs(model.widths_) >= 1e5) > 0.5
-
-
 @pytest.mark.parametrize("influence", INFLUENCES)
 def test_seeds_decide(influence: str, source: Outputs, target: NDArray[Any]) -> None:
     one, same, other = (fitted(source, influence=influence, seed=seed) for seed in (3, 3, 4))

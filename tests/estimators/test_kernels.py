@@ -17,17 +17,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.special import expit
 
 import leadline
+from anchor_fields import POWERS, Array, autograd, placed
 from leadline.errors import InputError
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
-from leadline.estimators.alsa.kernels.base import MAX_WIDTH, unit_rows
-from reference import PlainALSA
-
-Array = NDArray[Any]
-
-POWERS = pytest.mark.parametrize("power", [2, 1], ids=["gaussian", "exponential"])
+from leadline.estimators.alsa.kernels.base import unit_rows
 
 
 @pytest.fixture(params=BACKENDS)
@@ -47,13 +42,6 @@ def make_field(k: int, c: int, power: int = 2, seed: int = 0, width: float = 3.0
 
 def make_logits(n: int, c: int, seed: int = 1) -> Array:
     return np.random.default_rng(seed).normal(size=(n, c)).astype(np.float32) * 3
-
-
-def placed(kernel: Kernel, field: AnchorField[Array]) -> AnchorField[Any]:
-    """Move a field to the backend."""
-    return AnchorField(
-        kernel.asarray(field.anchors), kernel.asarray(field.peaks), kernel.asarray(field.widths), field.power
-    )
 
 
 def single_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
@@ -156,76 +144,6 @@ def test_extreme_widths(kernel: Kernel, width: float, power: int) -> None:
         check_influence(kernel, logits, field)
 
 
-CLASSES = pytest.mark.parametrize("c", [2, 3, 10, 100, 1000])
-WIDTHS = pytest.mark.parametrize("width", [1.0, 8.0, 11.0, 30.0, 128.0, 1100.0, 1e4, float(MAX_WIDTH)])
-
-
-def crowded(c: int, power: int, width: float) -> tuple[Array, AnchorField[Array]]:
-    """Rows and anchors within reach of each other at this width, with peaks that add up to about 5.
-
-    Two classes have antisymmetric logits, as a single score gives them: all cosines are 1 or -1.
-    """
-    rng = np.random.default_rng(0)
-    n, k = 200, 60
-    if c == 2:
-        scores = rng.normal(scale=4.0, size=(n + k, 1))
-        vectors = np.hstack([scores, -scores])
-    else:
-        centres, aside = (
-            unit_rows(rng.normal(size=(size, c)), np.float64)[rng.integers(size, size=n + k)] for size in (4, n + k)
-        )
-        angle = min(1.0, np.sqrt(2.0) / width if power == 1 else np.sqrt(2.0 / width))
-        vectors = centres + angle * rng.uniform(size=(n + k, 1)) * aside
-        vectors *= rng.uniform(1.0, 30.0, size=(n + k, 1))
-    vectors = vectors.astype(np.float32)
-    widths = rng.uniform(0.5, 1.0, size=k).astype(np.float32) * np.float32(width)
-    widths[0] = width
-    return vectors[:n], AnchorField(vectors[n:], rng.normal(scale=0.1, size=k).astype(np.float32), widths, power)
-
-
-def exact_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
-    """Every anchor's influence on every row, shape (n, k), with all digits of distances near zero.
-
-    Between unit vectors, 1 - cos is half of the squared length of their difference.
-    """
-    units, directions = (unit_rows(vectors.astype(np.float64), np.float64) for vectors in (logits, field.anchors))
-    distances = np.column_stack([np.square(units - direction).sum(axis=1) / 2 for direction in directions])
-    rates = np.square(field.widths.astype(np.float64))
-    return np.asarray(field.peaks * np.exp(-rates * distances**field.power))
-
-
-@POWERS
-@CLASSES
-@WIDTHS
-def test_influence_keeps_to_its_formula_at_any_width(kernel: Kernel, width: float, c: int, power: int) -> None:
-    """1 - cos must not drown in the rounding of the cosine: the widths multiply what is left of it."""
-    logits, field = crowded(c, power, width)
-    singles = exact_influences(logits, field)
-    assert np.mean(np.abs(singles) > 0.1 * np.abs(field.peaks)) > 0.1  # the rows do feel the anchors
-    total = kernel.influence(logits, placed(kernel, field))
-    np.testing.assert_allclose(total, singles.sum(axis=1), rtol=0, atol=5e-5)
-    np.testing.assert_allclose(expit(total).mean(), expit(singles.sum(axis=1)).mean(), rtol=0, atol=1e-5)
-    strongest = kernel.strongest(logits, placed(kernel, field))
-    np.testing.assert_allclose(strongest, np.abs(singles).max(axis=1), rtol=0, atol=2e-5)
-
-
-@POWERS
-@CLASSES
-@WIDTHS
-def test_gradients_keep_to_their_formula_at_any_width(kernel: Kernel, width: float, c: int, power: int) -> None:
-    logits, field = crowded(c, power, width)
-    units = unit_rows(logits)  # what training has
-    correct = (np.random.default_rng(5).random(len(logits)) < 0.7).astype(np.float64)
-    found = kernel.gradients(kernel.asarray(units), kernel.asarray(correct), placed(kernel, field))
-    loss, expected = autograd(units, correct, field)
-    assert found.loss == pytest.approx(loss, abs=1e-6)
-    for name, values in expected.items():
-        tolerance = 3e-5 * np.abs(values).max() + 1e-5
-        np.testing.assert_allclose(
-            kernel.to_numpy(getattr(found, name)), values, rtol=0, atol=tolerance, err_msg=name
-        )  # fmt: skip
-
-
 def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:
     # Zero rows are at distance 1 exactly: the influence of a width is exp(-v^2) with nothing else rounded.
     widths = np.sqrt(np.linspace(0.0, 49.0, 4001)).astype(np.float32)
@@ -284,17 +202,6 @@ def batch_gradients(
         kernel.asarray(unit_rows(logits)), kernel.asarray(correct), placed(kernel, field)
     )
     return result.loss, {name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")}
-
-
-def autograd(logits: Array, correct: Array, field: AnchorField[Array]) -> tuple[float, dict[str, Array]]:
-    """Loss and gradients by torch autograd in float64."""
-    anchors, peaks, widths = (part.astype(np.float64) for part in (field.anchors, field.peaks, field.widths))
-    model = PlainALSA(anchors, peaks, widths, field.power)
-    loss = model.loss(torch.tensor(logits, dtype=torch.float64), torch.tensor(correct, dtype=torch.float64))
-    loss.backward()  # type: ignore[no-untyped-call]
-    return float(loss.detach()), {
-        name: parameter.grad.numpy() for name, parameter in model.named_parameters() if parameter.grad is not None
-    }
 
 
 @POWERS
