@@ -77,11 +77,10 @@ def test_tables_over_time_at_hand(data_root: Path) -> None:
     assert len(found) == len(suite.models_in(data_root)) == 24
     classes = set()
     for _, _, folder in found:
-        source, *targets = (read_outputs(folder / f"{name}.npz") for name in ("source", "target_clean"))
-        assert source.labels is not None
+        source, clean = (read_outputs(folder / f"{name}.npz") for name in ("source", "target_clean"))
+        assert clean.logits.shape[1] == source.logits.shape[1]
         classes.add(source.logits.shape[1])
-        assert all(target.logits.shape[1] == source.logits.shape[1] for target in targets)
-        assert len(list(folder.glob("target_*.npz"))) in range(6, 13)
+        assert len(list(folder.glob("target_*.npz"))) in range(6, 12)
     assert classes == {2, 3, 6, 14}
     assert suite.n_classes == max(classes)
 

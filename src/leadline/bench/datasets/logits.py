@@ -73,7 +73,7 @@ SUITES = (
         "sensors, prices or flights, early",
         "later windows of the same tables",
         14,
-        "gas CC BY 4.0, flights CC0, Elec2 free to use",
+        "gas CC BY 4.0, flights CC0, Elec2 none stated",
         {},
     ),
 )
