@@ -72,12 +72,16 @@ def write_corruption(data: Path, rng: np.random.Generator, name: str, *, n: int 
     return images
 
 
-def write_imagenet(data: Path) -> None:
-    for wnid in ("n03", "n01", "n02"):
+def write_imagenet(data: Path, *, classes: int = 1000) -> None:
+    """Write a folder for each class, with images for the first three only."""
+    validation, version2 = data / "imagenet/val", data / "imagenetv2-matched-frequency-format-val"
+    for label in range(classes):
+        (validation / f"n{label:08d}").mkdir(parents=True)
+        (version2 / str(label)).mkdir(parents=True)
+    for label in (2, 0, 1):
         for i in range(4):
-            write_image(data / f"imagenet/val/{wnid}/ILSVRC2012_val_{i:08d}.JPEG", 10 * i)
-    for number in ("0", "2", "1"):
-        write_image(data / f"imagenetv2-matched-frequency-format-val/{number}/a.jpeg", 80)
+            write_image(validation / f"n{label:08d}/ILSVRC2012_val_{i:08d}.JPEG", 10 * i)
+        write_image(version2 / f"{label}/a.jpeg", 80)
 
 
 def write_waterbirds(data: Path, *, n: int = 9) -> None:

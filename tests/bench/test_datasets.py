@@ -1,28 +1,30 @@
-"""Every loader on small files of exactly the official layout; downloads from a server of the test's own."""
+"""Every loader on small files of exactly the official layout."""
 
 from __future__ import annotations
 
 import gzip
-import hashlib
-import io
 import pickle
 import struct
-import tarfile
-import threading
-import zipfile
-from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from leadline.bench.corruptions import CORRUPTIONS, corrupt
 from leadline.bench.datasets import SUITES, cifar, folders, get_suite, mnist, reviews
-from leadline.bench.download import Download, fetch, unpack
-from leadline.bench.inputs import ImageArray, ImageFiles, Options, Split, Texts, holdout, imbalanced_rows
+from leadline.bench.inputs import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    ImageArray,
+    ImageFiles,
+    Options,
+    Split,
+    Texts,
+    holdout,
+    imbalanced_rows,
+)
 from leadline.errors import InputError
 from official_files import (
     write_amazon_wilds,
@@ -129,6 +131,28 @@ def test_a_pickle_that_would_run_something_is_refused(tmp_path: Path) -> None:
         cifar.read_cifar(tmp_path, 10, "test")
 
 
+def test_a_damaged_pickle_gets_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    whole = python_batch(b"labels", 2)
+    damaged = [whole[:length] for length in range(0, len(whole), 97)]
+    damaged += [whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :] for place in range(1, 120)]
+    damaged.append(pickle.dumps({b"data": np.zeros((2, 5), np.uint8), b"labels": [0, 1]}))
+    damaged.append(pickle.dumps({b"data": np.zeros((2, 3072), np.uint8), b"labels": [0]}))
+    refused: list[str] = []
+    for content in damaged:
+        (folder / "test_batch").write_bytes(content)
+        try:
+            cifar.read_cifar(tmp_path, 10, "test")  # nothing but an InputError may come out, whatever is wrong
+        except InputError as error:
+            refused.append(str(error))
+    assert len(refused) > 0.9 * len(damaged)  # a wrong byte in an unused key does no harm
+    assert not any("\n" in message for message in refused)
+    (folder / "test_batch").write_bytes(whole[:500])
+    with pytest.raises(InputError, match=r"test_batch must be a CIFAR pickle; it is damaged .* Get it again"):
+        cifar.read_cifar(tmp_path, 10, "test")
+
+
 def test_missing_and_broken_cifar_files_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="neither exists"):
         cifar.read_cifar(tmp_path, 10, "test")
@@ -167,11 +191,48 @@ def test_imagenet_classes_follow_the_sorted_ids_and_version_2_its_numbers(tmp_pa
     task = folders.load_imagenet(tmp_path, ALL, "alexnet", 0)
     assert isinstance(task.source.inputs, ImageFiles)
     found = zip(task.source.inputs.paths, task.source.labels.tolist(), strict=True)
-    assert {path.parent.name: label for path, label in found} == {"n01": 0, "n02": 1, "n03": 2}
+    assert {path.parent.name: label for path, label in found} == {f"n{i:08d}": i for i in range(3)}
     np.testing.assert_array_equal(task.targets["imagenetv2"]().labels, [0, 1, 2])
     assert task.source.inputs.batch(np.arange(2)).shape == (2, 3, 224, 224)
     half = folders.load_imagenet(tmp_path, Options(imagenet_source="half"), "alexnet", 0)
     assert (len(half.source), len(half.targets["clean"]())) == (6, 6)
+
+
+@pytest.mark.parametrize("extra", [False, True])
+@pytest.mark.parametrize("part", ["imagenet/val", "imagenetv2-matched-frequency-format-val"])
+def test_imagenet_with_too_few_or_too_many_classes_is_refused(tmp_path: Path, part: str, extra: bool) -> None:
+    write_imagenet(tmp_path)
+    if extra:
+        (tmp_path / part / "lost+found").mkdir()
+    else:
+        sorted((tmp_path / part).iterdir())[-1].rmdir()
+    wanted = rf"{part} must have 1000 class folders; got {1001 if extra else 999}\. Unpack it again"
+    with pytest.raises(InputError, match=wanted):
+        folders.load_imagenet(tmp_path, ALL, "alexnet", 0).targets["imagenetv2"]()
+
+
+def test_imagenetv2_has_the_numbers_of_the_classes(tmp_path: Path) -> None:
+    write_imagenet(tmp_path)
+    folder = tmp_path / "imagenetv2-matched-frequency-format-val"
+    (folder / "999").rename(folder / "1000")
+    with pytest.raises(InputError, match="must have class folders 0 to 999; got other names"):
+        folders.load_imagenet(tmp_path, ALL, "alexnet", 0).targets["imagenetv2"]()
+
+
+@pytest.mark.parametrize(("model", "wanted"), [("efficientnet_b0", "BICUBIC"), ("mobilenet_v2", "BILINEAR")])
+def test_images_are_resized_as_the_weights_want_it(
+    tmp_path: Path, rng: np.random.Generator, model: str, wanted: str
+) -> None:
+    write_imagenet(tmp_path)
+    picture = Image.fromarray(rng.integers(0, 256, (103, 150, 3), dtype=np.uint8))
+    path = tmp_path / "imagenet/val/n00000000/ILSVRC2012_val_00000000.JPEG"
+    picture.save(path)
+    inputs = folders.load_imagenet(tmp_path, ALL, model, 0).source.inputs
+    with Image.open(path) as file:  # 150 * 256 / 103 is 372.8
+        large = file.convert("RGB").resize((372, 256), Image.Resampling[wanted])
+    expected = np.asarray(large.crop((74, 16, 298, 240)), dtype=np.float32) / 255.0
+    expected = (expected - np.array(IMAGENET_MEAN)) / np.array(IMAGENET_STD)
+    np.testing.assert_allclose(inputs.batch(np.array([0]))[0], expected.transpose(2, 0, 1), atol=1e-5)
 
 
 def test_waterbirds_splits(tmp_path: Path) -> None:
@@ -206,6 +267,22 @@ def test_amazon_wilds_splits_and_quoted_texts(tmp_path: Path, version: str) -> N
     assert task.source.inputs.batch(np.array([0])) == ["plain"]
     assert task.targets["subpop1"]().labels.tolist() == [3]
     assert task.targets["subpop2"]().labels.tolist() == [4]
+
+
+def test_damaged_amazon_wilds_gets_one_line(tmp_path: Path) -> None:
+    write_amazon_wilds(tmp_path, ["good", "bad"], [0, 2])
+    table = tmp_path / "amazon_v2.1/reviews.csv"
+    damaged = {b"": "Empty CSV", b"reviewText,overall\na,5\nb\n": "Expected 2 columns", b"a,b\n1,2\n": "reviewText"}
+    for content, wrong in damaged.items():
+        table.write_bytes(content)
+        with pytest.raises(
+            InputError, match=rf"reviews.csv must be a table with reviewText, overall.*{wrong}"
+        ) as raised:
+            reviews.load_amazon_wilds(tmp_path, ALL, "distilbert", 0)
+        assert "\n" not in str(raised.value)
+    table.unlink()
+    with pytest.raises(InputError, match=r"reviews.csv does not exist"):
+        reviews.load_amazon_wilds(tmp_path, ALL, "distilbert", 0)
 
 
 def test_reviews_at_hand_across_domains_and_time(data_root: Path) -> None:
@@ -245,105 +322,3 @@ def test_holdout_takes_a_share_of_every_class(rng: np.random.Generator) -> None:
     assert np.bincount(np.repeat(np.arange(10), 100)[rows]).tolist() == [1, 12, 23, 34, 45, 56, 67, 78, 89, 100]
     with pytest.raises(InputError, match="as many as inputs, 100; got 3"):
         Split(split.inputs, np.zeros(3, np.int64))
-
-
-# ------------------------------------------------------------------------------------------------ downloads
-class Server(BaseHTTPRequestHandler):
-    def __init__(self, content: bytes, breaks_at: list[int], asked: list[str], *rest: Any) -> None:
-        self.content, self.breaks_at, self.asked = content, breaks_at, asked
-        super().__init__(*rest)
-
-    def do_GET(self) -> None:
-        self.asked.append(self.headers.get("Range") or "all")
-        start = int((self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").removesuffix("-"))
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(self.content) - start))
-        self.end_headers()
-        end = self.breaks_at.pop() if self.breaks_at else len(self.content)
-        self.wfile.write(self.content[start:end])
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-def archive_bytes() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        info = tarfile.TarInfo("set/values.txt")
-        info.size = 5
-        tar.addfile(info, io.BytesIO(b"hello"))
-    return buffer.getvalue()
-
-
-@pytest.fixture
-def serve() -> Iterator[Any]:
-    servers = []
-
-    def start(content: bytes, breaks_at: list[int] | None = None, asked: list[str] | None = None) -> str:
-        handler = partial(Server, content, breaks_at or [], [] if asked is None else asked)
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/set.tar.gz"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-
-
-def test_a_download_that_breaks_off_continues_and_is_verified(tmp_path: Path, serve: Any) -> None:
-    content = archive_bytes()
-    md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    asked: list[str] = []
-    item = Download(serve(content, [40], asked), "set.tar.gz", "set/values.txt", md5, ".")
-    with pytest.raises(InputError, match="run the command again"):
-        fetch(item, tmp_path)
-    assert (tmp_path / "set.tar.gz.part").stat().st_size == 40
-    assert not (tmp_path / "set.tar.gz").exists()
-    seen: list[tuple[int, int, str]] = []
-    assert fetch(item, tmp_path, lambda *step: seen.append(step)).read_text() == "hello"
-    assert seen[-1] == (len(content), len(content), "set.tar.gz")
-    assert fetch(item, tmp_path).read_text() == "hello"
-    assert asked == ["all", "bytes=40-"]  # the third time there was nothing to ask for
-
-
-def test_what_a_broken_archive_leaves_behind_is_not_taken_for_data(tmp_path: Path, serve: Any) -> None:
-    item = Download(serve(b"not an archive"), "set.tar.gz", "set|other", None, "set")
-    for _ in range(2):
-        with pytest.raises(InputError, match="could not be unpacked"):
-            fetch(item, tmp_path)
-    (tmp_path / "cifar-10.1").mkdir()
-    assert "cifar-10.1 or CIFAR-10.1/datasets" in SUITES["cifar10"].left_out(tmp_path)
-
-
-@pytest.mark.parametrize(("kind", "length"), [("md5", 32), ("sha1", 40), ("sha256", 64)])
-def test_a_wrong_checksum_is_refused_and_removed(tmp_path: Path, serve: Any, kind: str, length: int) -> None:
-    item = Download(serve(b"something else"), "a.bin", "a.bin", "0" * length)
-    with pytest.raises(InputError, match=f"must have the {kind} checksum 000"):
-        fetch(item, tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def write_archive(path: Path, name: str) -> None:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w") as file:
-            file.writestr(name, "x")
-        return
-    with tarfile.open(path, "w") as tar:
-        info = tarfile.TarInfo(name)
-        info.size = 1
-        tar.addfile(info, io.BytesIO(b"x"))
-
-
-@pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_archives_cannot_leave_their_folder(tmp_path: Path, kind: str) -> None:
-    write_archive(tmp_path / f"good.{kind}", "inside/a.txt")
-    unpack(tmp_path / f"good.{kind}", tmp_path / "in")
-    assert (tmp_path / "in/inside/a.txt").read_text() == "x"
-    for place in ("../outside.txt", "../../outside.txt"):  # beside the folder, and beside where it is unpacked first
-        write_archive(tmp_path / f"evil.{kind}", place)
-        with pytest.raises(InputError, match=r"could not be unpacked|must stay inside"):
-            unpack(tmp_path / f"evil.{kind}", tmp_path / "in")
-    assert sorted(path.name for path in tmp_path.rglob("*.txt")) == ["a.txt"]
-    assert [path.name for path in (tmp_path / "in").iterdir()] == ["inside"]  # nor leave anything half unpacked

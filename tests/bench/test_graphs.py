@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,13 @@ from leadline.bench.datasets import SUITES, get_suite, ogb
 from leadline.bench.datasets.citation import load_citation
 from leadline.bench.experiments import run_experiment
 from leadline.bench.graphs.gnns import WIDE, NodeClassifier
-from leadline.bench.graphs.graph import KINDS, Graph, NodeBatch, NodeSet
+from leadline.bench.graphs.graph import KINDS, NORMALISED_KINDS, Graph, NodeBatch, NodeSet
 from leadline.bench.inputs import Options
 from leadline.bench.pipeline import extract_logits, train_suite
 from leadline.bench.training import RECIPES, predict
 from leadline.data.files import read_outputs
 from leadline.errors import InputError
-from official_files import write_gzip, write_ogb
+from official_files import write_citation, write_gzip, write_ogb
 
 
 def test_ogb_layout_gives_back_what_was_written(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_sparse_and_dense_features_give_the_same_logits_and_gradients(kind: str,
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS + NORMALISED_KINDS)
 def test_relabelled_nodes_give_permuted_logits(kind: str, rng: np.random.Generator) -> None:
     graph = Graph(rng.normal(size=(25, 6)).astype(np.float32), rng.integers(0, 25, (2, 60))).undirected()
     torch.manual_seed(1)
@@ -134,6 +135,52 @@ def test_relabelled_nodes_give_permuted_logits(kind: str, rng: np.random.Generat
     np.testing.assert_allclose(predict(model, NodeSet.all_of(graph.induced(order))), logits[order], atol=1e-5)
     without = predict(model, NodeSet.all_of(Graph(graph.features, np.zeros((2, 0), dtype=np.int64))))
     assert np.allclose(without, logits, atol=1e-5) == (kind == "mlp")
+
+
+@pytest.mark.parametrize(("kind", "layer"), [("gcn", "GCN"), ("sage", "GraphSAGE"), ("gat", "GAT"), ("gin", "GIN")])
+def test_networks_are_the_librarys_own(kind: str, layer: str, rng: np.random.Generator) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import torch_geometric.nn as pyg
+    graph = Graph(rng.normal(size=(25, 6)).astype(np.float32), rng.integers(0, 25, (2, 60)))
+    model = NodeClassifier(kind, 6, 3)
+    library = getattr(pyg, layer)(6, 128, 2, 16)
+    weights = {name.removeprefix("_encoder."): value for name, value in model.state_dict().items()}
+    library.load_state_dict({name: weights[name] for name in library.state_dict()})
+    assert set(weights) == set(library.state_dict()) | {"linear.weight", "linear.bias"}
+    expected = library(torch.from_numpy(graph.features), torch.from_numpy(graph.edges))
+    torch.testing.assert_close(model.train().embed(graph), expected)  # in training: no dropout either
+
+
+@pytest.mark.parametrize("kind", NORMALISED_KINDS)
+def test_batch_norm_is_asked_for_by_name(kind: str) -> None:
+    plain, normalised = (NodeClassifier(name, 6, 3) for name in (kind.removesuffix("_bn"), kind))
+    assert not any("running_mean" in name for name in plain.state_dict())
+    extra = set(normalised.state_dict()) - set(plain.state_dict())
+    assert any("running_mean" in name for name in extra)
+    with pytest.raises(InputError, match=r"kind must be one of gcn, .*gin_bn; got 'gcn-bn'"):
+        NodeClassifier("gcn-bn", 6, 3)
+
+
+def test_suites_of_graphs_train_plain_networks_unless_others_are_named(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    write_citation(tmp_path, rng)
+    for name, prefix in (("citation-graphs", "dblpv7-"), ("ogbn-arxiv", ""), ("ogbn-arxiv-inductive", "")):
+        suite = get_suite(name)
+        assert [model for model in suite.models_in(tmp_path) if model.startswith(prefix)] == [
+            f"{prefix}{kind}" for kind in ("gcn", "sage", "gat", "gin", "mlp")
+        ]
+        assert f"{prefix}gin_bn" in suite.other_models_in(tmp_path)
+    out = tmp_path / "out"
+    suite = get_suite("citation-graphs")
+    train_suite(suite, tmp_path, out, seeds=(0,), models=("dblpv7-gin_bn",), max_epochs=1)
+    (folder,) = extract_logits(suite, tmp_path, out, seeds=(0,), models=("dblpv7-gin_bn",))
+    assert sorted(path.stem for path in folder.glob("*.npz")) == [
+        "source", "target_acmv9", "target_citationv1", "target_same"
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"model must be one of .*dblpv7-gin_bn; got 'dblpv7-gin-bn'"):
+        train_suite(suite, tmp_path, out, models=("dblpv7-gin-bn",))
 
 
 def test_the_recipe_is_the_papers() -> None:

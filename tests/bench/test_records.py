@@ -44,6 +44,15 @@ def test_scores_follow_their_formulas() -> None:
     assert (single.r2, single.rho, single.seed_std) == (None, None, None)
 
 
+def test_truths_that_differ_by_rounding_only_have_no_r2() -> None:
+    truths = [0.1 + 0.2, 0.3, 0.3]  # the first is 0.30000000000000004
+    got = score([make_row("ac", e, t) for e, t in zip((0.5, 0.4, 0.6), truths, strict=True)])
+    assert (got.r2, got.rho) == (None, None)
+    constant = score([make_row("ac", e, t) for e, t in zip(truths, (0.5, 0.4, 0.6), strict=True)])
+    assert constant.rho is None
+    assert constant.r2 == pytest.approx(1.0 - 0.14 / 0.02)
+
+
 def measured_with(tmp_path: Path, errors: dict[str, float]) -> dict[str, Any]:
     found = [
         make_row(method, truth + error, truth, target=f"fog_{i}")

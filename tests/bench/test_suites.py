@@ -67,7 +67,22 @@ LAYOUTS: dict[str, Write] = {
     "logits-amazon-blitzer": partial(write_logits, name="amazon_blitzer"),
     "logits-banking77": partial(write_logits, name="banking77"),
     "logits-citation-domains": partial(write_logits, name="citation_domains"),
+    "logits-tabular-time": partial(write_logits, name="tabular_time"),
 }
+
+
+def test_tables_over_time_at_hand(data_root: Path) -> None:
+    suite = SUITES["logits-tabular-time"]
+    found = sources(suite, data_root, data_root)
+    assert len(found) == len(suite.models_in(data_root)) == 24
+    classes = set()
+    for _, _, folder in found:
+        source, clean = (read_outputs(folder / f"{name}.npz") for name in ("source", "target_clean"))
+        assert clean.logits.shape[1] == source.logits.shape[1]
+        classes.add(source.logits.shape[1])
+        assert len(list(folder.glob("target_*.npz"))) in range(6, 12)
+    assert classes == {2, 3, 6, 14}
+    assert suite.n_classes == max(classes)
 
 
 def read_all(suite: Suite, data: Path) -> dict[str, list[int]]:

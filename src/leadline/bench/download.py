@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import shutil
 import tarfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +21,9 @@ from leadline.errors import InputError
 _CHUNK = 1 << 20
 #: Kinds of checksum by their length.
 _KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
+
+#: What reading a damaged archive may raise; some of it depends on which byte is wrong.
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Download:
         is.
     makes
         What must exist afterwards, below the data folder; ``a|b`` where either will do.
+    also
+        More that must exist afterwards: an archive that was unpacked in part may have made the first only.
     """
 
     url: str
@@ -45,6 +52,12 @@ class Download:
     makes: str
     checksum: str | None = None
     unpack: str | None = None
+    also: tuple[str, ...] = ()
+
+    def made(self, data: Path) -> Path | None:
+        """Return what it makes if all of that is there."""
+        found = [find(data, paths) for paths in (self.makes, *self.also)]
+        return found[0] if all(found) else None
 
 
 def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
@@ -67,19 +80,25 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     Path
         What the item makes.
     """
-    if made := find(data, item.makes):
+    if made := item.made(data):
         return made
     file = data / item.path
     if not file.exists():
         part = file.with_name(file.name + ".part")
         _receive(item.url, part, progress or (lambda *_: None))
-        _verify(part, item)
+        if wrong := _mismatch(part, item.checksum):
+            part.unlink()  # so that the next attempt starts afresh
+            raise InputError(f"{item.url} {wrong} It was removed.")
         part.replace(file)
+    elif wrong := _mismatch(file, item.checksum):  # put there by hand
+        raise InputError(f"{file} {wrong} Delete it and prepare again.")
     if item.unpack is not None:
         unpack(file, data / item.unpack)
-    if made := find(data, item.makes):
+    if made := item.made(data):
         return made
-    raise InputError(f"{file} must contain {item.makes}; it does not. Check that it is the official file.")
+    raise InputError(
+        f"{file} must contain {', '.join((item.makes, *item.also))}; it does not. Delete it and prepare again."
+    )
 
 
 def _receive(url: str, part: Path, progress: Progress) -> None:
@@ -110,16 +129,14 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
         raise InputError(f"{url} broke off after {done} of {total} bytes; run the command again to continue.")
 
 
-def _verify(part: Path, item: Download) -> None:
-    """Refuse a file of the wrong checksum, and remove it so that the next attempt starts afresh."""
-    if item.checksum is None:
-        return
-    kind = _KINDS[len(item.checksum)]
-    with part.open("rb") as file:
+def _mismatch(path: Path, checksum: str | None) -> str:
+    """Return what is wrong with the checksum of a file; nothing where it is right or nobody published one."""
+    if checksum is None:
+        return ""
+    kind = _KINDS[len(checksum)]
+    with path.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
-    if found != item.checksum:
-        part.unlink()
-        raise InputError(f"{item.url} must have the {kind} checksum {item.checksum}; got {found}. It was removed.")
+    return "" if found == checksum else f"must have the {kind} checksum {checksum}; got {found}."
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -140,14 +157,17 @@ def unpack(archive: Path, folder: Path) -> None:
         else:
             with tarfile.open(archive) as tar:
                 tar.extractall(staging, **_safe())
+                while tar.fileobj is not None and tar.fileobj.read(_CHUNK):
+                    pass  # to the checksum at the very end, which tells of a wrong byte anywhere before
         for entry in staging.iterdir():
             target = folder / entry.name
             if target.is_dir() and entry.is_dir():
                 shutil.copytree(entry, target, dirs_exist_ok=True)
             else:
                 entry.replace(target)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{archive} could not be unpacked ({error}); delete it and prepare again.") from error
+    except _DAMAGE as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")  # the first of many lines
+        raise InputError(f"{archive} could not be unpacked ({reason}); delete it and prepare again.") from error
     finally:
         shutil.rmtree(staging)
 

@@ -73,12 +73,15 @@ class ImageFiles:
         Length to which the shorter side is brought; with ``square``, both sides.
     crop
         Side of the square cut from the middle.
+    bicubic
+        Whether to interpolate bicubically instead of bilinearly.
     """
 
     paths: tuple[Path, ...]
     resize: int = 256
     crop: int = 224
     square: bool = False
+    bicubic: bool = False
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -94,14 +97,14 @@ class ImageFiles:
         return normalise(pixels, IMAGENET_MEAN, IMAGENET_STD)
 
     def _read(self, path: Path) -> NDArray[np.uint8]:
-        """Decode, resize with bilinear interpolation and cut out the middle."""
+        """Decode, resize and cut out the middle."""
         from PIL import Image
 
         with Image.open(path) as file:
             image = file.convert("RGB")
-        scale = self.resize / min(image.size)
-        size = (self.resize, self.resize) if self.square else tuple(int(side * scale) for side in image.size)
-        image = image.resize((size[0], size[1]), Image.Resampling.BILINEAR)
+        shorter = min(image.size)  # in whole numbers: 103 * (256 / 103) is below 256
+        width, height = ((self.resize if self.square else side * self.resize // shorter) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.BICUBIC if self.bicubic else Image.Resampling.BILINEAR)
         left, top = (round((side - self.crop) / 2) for side in image.size)
         return np.asarray(image.crop((left, top, left + self.crop, top + self.crop)))
 

@@ -10,6 +10,9 @@ import numpy as np
 
 from leadline.bench.rows import Row
 
+#: Fractions closer than this are the same: the mean of equal ones may differ from them by rounding.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Score:
@@ -28,9 +31,9 @@ class Score:
         seeds.
     r2
         1 - sum (estimate - truth)^2 / sum (truth - mean truth)^2: agreement with y = x, not with the best
-        line.
+        line. None where the truths do not differ.
     rho
-        Pearson's correlation of estimates and truths.
+        Pearson's correlation of estimates and truths; None where either do not differ.
     rows
         How many estimates.
     seconds, fit_seconds
@@ -69,14 +72,13 @@ def score(rows: Iterable[Row]) -> Score:
         if seed is not None:
             by_seed.setdefault(seed, []).append(float(error))
     means = [float(np.mean(values)) for values in by_seed.values()]
-    spread = float(np.sum((truths - truths.mean()) ** 2))
-    varied = spread > 0.0 and float(estimates.std()) > 0.0
+    truths_differ, estimates_differ = (float(np.ptp(values)) > _ROUNDING for values in (truths, estimates))
     return Score(
         mae=float(errors.mean()),
         std=float(errors.std()),
         seed_std=float(np.std(means, ddof=1)) if len(means) > 1 else None,
-        r2=1.0 - float(np.sum((estimates - truths) ** 2)) / spread if spread > 0.0 else None,
-        rho=float(np.corrcoef(estimates, truths)[0, 1]) if varied else None,
+        r2=1.0 - float(np.sum(errors**2) / np.sum((truths - truths.mean()) ** 2)) if truths_differ else None,
+        rho=float(np.corrcoef(estimates, truths)[0, 1]) if truths_differ and estimates_differ else None,
         rows=len(rows),
         seconds=float(np.mean([row.seconds for row in rows])),
         fit_seconds=float(np.mean([row.fit_seconds for row in rows])),

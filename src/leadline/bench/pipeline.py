@@ -127,7 +127,7 @@ def _jobs(
     """
     require_data(suite, data)
     known = suite.models_in(data)
-    allowed = known + suite.other_models
+    allowed = known + suite.other_models_in(data)
     for name in models or ():
         if name not in allowed:
             raise InputError(f"model must be one of {', '.join(allowed)}; got {name!r}.")

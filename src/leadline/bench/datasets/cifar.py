@@ -84,11 +84,18 @@ def read_cifar(data: Path, n_classes: int, part: str) -> Split:
 
 def _read_binary(path: Path, label_bytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Read rows of label bytes (the last is the fine label) and 3,072 pixel bytes."""
-    content = np.fromfile(path, dtype=np.uint8)
+    content = np.fromfile(require(path), dtype=np.uint8)
     if not content.size or content.size % (_PIXELS + label_bytes):
         raise InputError(f"{path} must hold rows of {_PIXELS + label_bytes} bytes; got {content.size}. Get it again.")
     rows = content.reshape(-1, _PIXELS + label_bytes)
     return rows[:, label_bytes:], rows[:, label_bytes - 1]
+
+
+#: What reading a damaged pickle may raise; the format has no checksum.
+_DAMAGE = (
+    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError,
+    OverflowError, MemoryError,
+)  # fmt: skip
 
 
 class _ArraysOnly(pickle.Unpickler):
@@ -110,10 +117,21 @@ class _ArraysOnly(pickle.Unpickler):
 
 def _read_python(path: Path, labels: bytes) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Read a batch of the Python layout, without running anything in it."""
-    batch = _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
+    try:
+        batch = _ArraysOnly(io.BytesIO(require(path).read_bytes()), encoding="bytes").load()
+    except InputError:
+        raise
+    except _DAMAGE as error:
+        raise InputError(
+            f"{path} must be a CIFAR pickle; it is damaged ({type(error).__name__}). Get it again."
+        ) from error
     if not isinstance(batch, dict) or b"data" not in batch or labels not in batch:
         raise InputError(f"{path} must hold {labels.decode()} and data. Check that it is an official CIFAR file.")
-    return np.asarray(batch[b"data"], dtype=np.uint8), np.asarray(batch[labels], dtype=np.uint8)
+    pixels, numbers = batch[b"data"], batch[labels]
+    sound = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.ndim == 2
+    if not sound or pixels.shape[1] != _PIXELS or len(numbers) != len(pixels):
+        raise InputError(f"{path} must hold rows of {_PIXELS} pixels with a label each; it does not. Get it again.")
+    return pixels, np.asarray(numbers, dtype=np.uint8)
 
 
 def read_cifar101(data: Path, version: str) -> Split:

@@ -12,12 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from leadline.bench.datasets.suite import Suite
-from leadline.bench.graphs.graph import KINDS, Graph, NodeSet
+from leadline.bench.graphs.graph import KINDS, NORMALISED_KINDS, Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, holdout
 from leadline.errors import InputError
 
 NETWORKS = "raw/citation_graphs/{}.npz"
 _ARRAYS = ("edges", "x_indptr", "x_indices", "x_shape", "labels_multi")
+
+
+def _models(data: Path, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a name for every network that is there and every kind of classifier."""
+    return tuple(f"{name}-{kind}" for name in networks(data) for kind in kinds)
 
 
 def networks(data: Path) -> tuple[str, ...]:
@@ -69,7 +74,8 @@ SUITES = (
         shift="domain",
         source="a citation network",
         targets="the rest of it, and the other networks",
-        find_models=lambda data: tuple(f"{name}-{kind}" for name in networks(data) for kind in KINDS),
+        find_models=partial(_models, kinds=KINDS),
+        find_other_models=partial(_models, kinds=NORMALISED_KINDS),
         n_classes=5,
         size="with the data",
         licence="research use",

@@ -11,6 +11,7 @@ Official layouts, below the data folder::
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -22,24 +23,39 @@ from leadline.bench.inputs import HELD_OUT, ImageFiles, Options, Split, Task, ho
 from leadline.errors import InputError
 
 _SUFFIXES = frozenset({".jpg", ".jpeg", ".png"})
-WATERBIRDS = "waterbirds_v1.0/metadata.csv"
+WATERBIRDS, _BIRDS = "waterbirds_v1.0/metadata.csv", "waterbirds_v1.0/*/*.jpg"
 #: The images of each domain of Office-31.
 OFFICE31 = {
     name: f"office31/{name}/images|domain_adaptation_images/{name}/images" for name in ("amazon", "dslr", "webcam")
 }
 IMAGENET, IMAGENET_V2 = "imagenet/val", "imagenetv2-matched-frequency-format-val"
+_IMAGENET_CLASSES = 1000
+#: Models whose torchvision weights go with bicubic resizing; all of ours resize to 256 and crop to 224.
+_BICUBIC = ("efficientnet_b0",)
 
 
 def load_imagenet(data: Path, options: Options, model: str, seed: int) -> Task:
-    """Return the labelled ImageNet validation images and ImageNetV2 (matched frequency)."""
-    del model
-    folder = data / IMAGENET
-    labels = {name: index for index, name in enumerate(sorted(_subfolders(folder)))}
-    source = options.limited(_read_folders(folder, labels))
+    """Return the labelled ImageNet validation images and ImageNetV2 (matched frequency), resized as the model wants.
+
+    The number of a class is the place of its folder, so that one folder more or less would shift all that follow.
+    """
+
+    def read(folder: Path, number: Callable[[int, str], int]) -> Split:
+        names = sorted(_subfolders(folder))
+        if len(names) != _IMAGENET_CLASSES:
+            raise InputError(
+                f"{folder} must have {_IMAGENET_CLASSES} class folders; got {len(names)}. "
+                "Unpack it again, and move away folders that are not of a class."
+            )
+        labels = {name: number(place, name) for place, name in enumerate(names)}
+        if set(labels.values()) != set(range(_IMAGENET_CLASSES)):
+            raise InputError(f"{folder} must have class folders 0 to {_IMAGENET_CLASSES - 1}; got other names.")
+        return options.limited(_read_folders(folder, labels, bicubic=model in _BICUBIC))
 
     def version2() -> Split:
-        folder = data / IMAGENET_V2
-        return options.limited(_read_folders(folder, {name: int(name) for name in _subfolders(folder)}))
+        return read(data / IMAGENET_V2, lambda place, name: int(name) if name.isdecimal() else -1)
+
+    source = read(data / IMAGENET, lambda place, name: place)
 
     if options.imagenet_source == "half":
         source, clean = holdout(source, 0.5, seed)
@@ -85,7 +101,7 @@ def _subfolders(folder: Path) -> list[str]:
     return names
 
 
-def _read_folders(folder: Path, labels: dict[str, int]) -> Split:
+def _read_folders(folder: Path, labels: dict[str, int], *, bicubic: bool = False) -> Split:
     """List the images of every class folder, in a fixed order."""
     paths, numbers = [], []
     for name in sorted(_subfolders(folder)):
@@ -94,7 +110,7 @@ def _read_folders(folder: Path, labels: dict[str, int]) -> Split:
         found = sorted(path for path in (folder / name).iterdir() if path.suffix.lower() in _SUFFIXES)
         paths += found
         numbers += [labels[name]] * len(found)
-    return Split(ImageFiles(tuple(paths)), np.array(numbers))
+    return Split(ImageFiles(tuple(paths), bicubic=bicubic), np.array(numbers))
 
 
 _BY_HAND_IMAGENET = """ImageNet is given out to registered researchers only.
@@ -144,13 +160,14 @@ SUITES = (
         size="0.5 GB",
         licence="non-commercial research and education",
         kind="trained",
-        needs=(WATERBIRDS, "waterbirds_v1.0/*/*.jpg"),
+        needs=(WATERBIRDS, _BIRDS),
         load=load_waterbirds,
         downloads=(
             Download(
                 url="https://worksheets.codalab.org/rest/bundles/0x505056d5cdea4e4eaa0e242cbfe2daa4/contents/blob/",
                 path="waterbirds_v1.0.tar.gz",
                 makes=WATERBIRDS,
+                also=(_BIRDS,),
                 unpack="waterbirds_v1.0",
             ),
         ),

@@ -66,4 +66,14 @@ SUITES = (
         "research use",
         {},
     ),
+    # Gas has 6 classes, electricity 2, delays 3 and carriers 14.
+    _logits(
+        "tabular_time",
+        "temporal",
+        "sensors, prices or flights, early",
+        "later windows of the same tables",
+        14,
+        "gas CC BY 4.0, flights CC0, Elec2 none stated",
+        {},
+    ),
 )

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Loader, Suite
 from leadline.bench.download import Download
-from leadline.bench.graphs.graph import KINDS, Graph, NodeSet
+from leadline.bench.graphs.graph import KINDS, NORMALISED_KINDS, Graph, NodeSet
 from leadline.bench.inputs import Options, Split, Task, locate
 from leadline.data.outputs import IntArray
 from leadline.errors import InputError
@@ -175,6 +175,7 @@ def _arxiv(name: str, targets: str, load: Loader) -> Suite:
         source="arXiv papers of 2012-2014",
         targets=targets,
         models=KINDS,
+        other_models=NORMALISED_KINDS,
         n_classes=40,
         size="0.1 GB",
         licence="ODC-BY",

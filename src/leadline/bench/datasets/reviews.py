@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.download import Download
-from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate
+from leadline.bench.inputs import Features, Options, Rows, Split, Task, Texts, locate, require
 from leadline.bench.optional import need
 from leadline.errors import InputError
 
@@ -37,15 +37,14 @@ _LAST_SOURCE_YEAR = 2005
 
 def load_amazon_wilds(data: Path, options: Options, model: str, seed: int) -> Task:
     """Return Amazon-WILDS: train, id_val as source, val (Subpop1) and test (Subpop2) as targets."""
-    from pyarrow import csv
-
     del model, seed
-    multiline = csv.ParseOptions(newlines_in_values=True)
-    wanted = csv.ConvertOptions(include_columns=["reviewText", "overall"])
-    reviews = csv.read_csv(locate(data, WILDS_REVIEWS), parse_options=multiline, convert_options=wanted)
-    splits = csv.read_csv(locate(data, WILDS_SPLITS))["split"].to_numpy()
+    reviews = _read_columns(locate(data, WILDS_REVIEWS), ["reviewText", "overall"])
+    splits = _read_columns(locate(data, WILDS_SPLITS), ["split"])["split"].to_numpy()
     if len(splits) != len(reviews):
-        raise InputError(f"splits/user.csv must have a row for each of the {len(reviews)} reviews; got {len(splits)}.")
+        raise InputError(
+            f"splits/user.csv must have a row for each of the {len(reviews)} reviews; got {len(splits)}. "
+            "Unpack the archive again."
+        )
 
     def part(number: int) -> Split:
         rows = np.flatnonzero(splits == number)
@@ -54,6 +53,21 @@ def load_amazon_wilds(data: Path, options: Options, model: str, seed: int) -> Ta
         return options.limited(Split(Texts(texts), chosen["overall"].to_numpy().astype(np.int64) - 1))
 
     return Task(part(2), {"subpop1": partial(part, 1), "subpop2": partial(part, 3)}, part(0))
+
+
+def _read_columns(path: Path, names: list[str]) -> Any:
+    """Return some columns of a table whose texts may have several lines."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    multiline, wanted = csv.ParseOptions(newlines_in_values=True), csv.ConvertOptions(include_columns=names)
+    try:
+        return csv.read_csv(require(path), parse_options=multiline, convert_options=wanted)
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"{path} must be a table with {', '.join(names)}; it is not ({reason}). Unpack the archive again."
+        ) from error
 
 
 def load_domains(data: Path, options: Options, model: str, seed: int) -> Task:
@@ -147,6 +161,7 @@ SUITES = (
                 url="https://worksheets.codalab.org/rest/bundles/0xe3ed909786d34ee79d430d065582aa29/contents/blob/",
                 path="amazon_v2.1.tar.gz",
                 makes=WILDS_REVIEWS,
+                also=(WILDS_SPLITS,),
                 unpack="amazon_v2.1",
             ),
         ),

@@ -29,6 +29,8 @@ class Suite:
     other_models
         Models to be asked for by name: where the paper says ResNet18 only, one that starts from ImageNet's
         weights.
+    find_other_models
+        Names such models where they depend on the data folder; None where ``other_models`` does.
     n_classes, size, licence
         More for people; ``size`` is what must be downloaded.
     kind
@@ -78,6 +80,7 @@ class Suite:
     same_setting: bool = False
     graphs: bool = False
     other_models: tuple[str, ...] = ()
+    find_other_models: Callable[[Path], tuple[str, ...]] | None = None
 
     def missing(self, data: Path) -> list[str]:
         """Return what is needed and not there."""
@@ -90,6 +93,10 @@ class Suite:
     def models_in(self, data: Path) -> tuple[str, ...]:
         """Return the models that a data folder allows."""
         return self.models if self.find_models is None else self.find_models(data)
+
+    def other_models_in(self, data: Path) -> tuple[str, ...]:
+        """Return the models to be asked for by name that a data folder allows."""
+        return self.other_models if self.find_other_models is None else self.find_other_models(data)
 
 
 def _absent(wanted: tuple[str, ...], data: Path) -> list[str]:

@@ -30,9 +30,13 @@ def mask_features(graph: Graph, labels: IntArray, share: float, rng: np.random.G
 
 
 def mix_nodes(graph: Graph, labels: IntArray, share: float, rng: np.random.Generator) -> Labelled:
-    """Replace features x by (1 - share) x + share x', x' those of another node; the label stays the node's own."""
-    other = graph.features[rng.permutation(graph.n_nodes)]
-    return replace(graph, features=graph.features * (1.0 - share) + other * share), labels
+    """Replace features x by share x + (1 - share) x', x' those of another node, and the label by that node's.
+
+    As published. With shares of at most 0.3 the other node prevails in the features, so the label is its label; the
+    edges stay those of the node itself.
+    """
+    other = rng.permutation(graph.n_nodes)
+    return replace(graph, features=graph.features * share + graph.features[other] * (1.0 - share)), labels[other]
 
 
 def sample_nodes(graph: Graph, labels: IntArray, share: float, rng: np.random.Generator) -> Labelled:

@@ -52,7 +52,8 @@ class GNNEvaluator:
     -----
     1. Seed graph: the labelled nodes and the edges among them.
     2. ``4 n_graphs`` augmented graphs: edges dropped at a rate of U(0, 1), feature columns masked at U(0, 1),
-       features mixed with those of another node at U(1e-5, 0.3), nodes sampled at U(0.6, 1).
+       features x replaced by l x + (1 - l) x' with x' and the label of another node and l from U(1e-5, 0.3), nodes
+       sampled at U(0.6, 1).
     3. The frozen network embeds each; its true accuracy there is known.
     4. Attributes of a node: cosine of its embedding with that of each training node.
     5. GCN(N, 128), ReLU, GCN(128, 16), ReLU, mean, dropout, linear, sigmoid; squared error, Adam.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from leadline.bench.graphs.graph import KINDS, Graph, NodeBatch
+from leadline.bench.graphs.graph import KINDS, NORMALISED_KINDS, Graph, NodeBatch
 from leadline.bench.optional import need
 from leadline.errors import InputError
 
@@ -72,7 +72,8 @@ class NodeClassifier(nn.Module):
     Parameters
     ----------
     kind
-        "gcn", "sage", "gat", "gin" or "mlp".
+        "gcn", "sage", "gat", "gin" or "mlp"; or "gcn_bn", "sage_bn", "gat_bn" or "gin_bn", whose layers but the last
+        are normalised by batch.
     n_features, n_classes
         Sizes of a node's features and logits.
     hidden, layers, dropout
@@ -81,18 +82,18 @@ class NodeClassifier(nn.Module):
     Notes
     -----
     The embedding has max(16, c) columns, so that the linear layer on top of it takes nothing away from the
-    network. GAT has four heads. GIN adds up neighbours and therefore normalises its layers by batch; the
-    others do not. Features wider than 512 columns pass through a linear layer of ``hidden`` columns first,
+    network. All else is as PyTorch Geometric has it by default, which is what the paper names: ReLU, GAT with one
+    head, no normalisation. Features wider than 512 columns pass through a linear layer of ``hidden`` columns first,
     which lets sparse bags of words stay sparse.
     """
 
     def __init__(
-        self, kind: str, n_features: int, n_classes: int, *, hidden: int = 128, layers: int = 2, dropout: float = 0.5
+        self, kind: str, n_features: int, n_classes: int, *, hidden: int = 128, layers: int = 2, dropout: float = 0.0
     ) -> None:
         """Make the layers."""
         super().__init__()
-        if kind not in KINDS:
-            raise InputError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
+        if kind not in KINDS + NORMALISED_KINDS:
+            raise InputError(f"kind must be one of {', '.join(KINDS + NORMALISED_KINDS)}; got {kind!r}.")
         pyg = _geometric()
         self.n_features, self._reads_edges = n_features, kind != "mlp"
         embedding = max(16, n_classes)
@@ -102,9 +103,9 @@ class NodeClassifier(nn.Module):
         if kind == "mlp":
             self._encoder = pyg.MLP([inputs, *[hidden] * (layers - 1), embedding], dropout=dropout, norm=None)
         else:
-            make = {"gcn": pyg.GCN, "sage": pyg.GraphSAGE, "gat": pyg.GAT, "gin": pyg.GIN}[kind]
-            options: dict[str, dict[str, Any]] = {"gat": {"heads": 4}, "gin": {"norm": "batch_norm"}}
-            self._encoder = make(inputs, hidden, layers, embedding, dropout=dropout, **options.get(kind, {}))
+            make = {"gcn": pyg.GCN, "sage": pyg.GraphSAGE, "gat": pyg.GAT, "gin": pyg.GIN}[kind.removesuffix("_bn")]
+            norm = "batch_norm" if kind in NORMALISED_KINDS else None
+            self._encoder = make(inputs, hidden, layers, embedding, dropout=dropout, norm=norm)
         self.linear = nn.Linear(embedding, n_classes)
 
     def embed(self, graph: Graph) -> Tensor:

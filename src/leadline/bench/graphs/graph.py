@@ -14,6 +14,8 @@ from leadline.errors import InputError
 Edges = NDArray[np.int64]
 #: The node classifiers, by the last part of a model's name. Here, as naming them must not need torch.
 KINDS = ("gcn", "sage", "gat", "gin", "mlp")
+#: The same graph networks with batch normalisation. An underscore, as a hyphen would begin another part of the name.
+NORMALISED_KINDS = ("gcn_bn", "sage_bn", "gat_bn", "gin_bn")
 
 
 @dataclass(frozen=True, eq=False)
