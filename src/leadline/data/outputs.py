@@ -108,8 +108,8 @@ class Outputs:
         -----
         Softmax methods do with log-probabilities exactly what they do with logits, as softmax gives the probabilities
         back. Values below 1e-6 count as 1e-6, as zero has no logarithm: ``n_saturated`` says in how many rows one was
-        exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, which
-        are others for log-probabilities than for the logits they came from; docs/your-model.md has what that costs.
+        exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
+        these are others for log-probabilities than for the logits that these came from; docs/your-model.md has the cost.
 
         Examples
         --------
@@ -234,7 +234,8 @@ def as_labels(
     """Return ``value`` as class indices of shape (n,), one for each row of ``logits``.
 
     Integers from 0 to c - 1 are taken as they are, and so are False and True for two classes; strings only with
-    ``classes``, the names of the logit columns in order. Anything else is an error: a label that is guessed wrong makes every estimate wrong.
+    ``classes``, the names of the logit columns in order. Anything else is an error: a label that is guessed wrong makes
+    every estimate wrong.
     """
     array = as_column(value, name)
     n, c = logits.shape

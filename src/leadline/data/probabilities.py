@@ -12,7 +12,7 @@ from leadline.errors import InputError
 Matrix = NDArray[np.floating[Any]]
 
 LEAST = 1e-6  # zero has no logarithm; single precision tells no smaller distance of a probability from one anyway
-_SUM_TOLERANCE = 0.02  # half precision with a thousand classes is off by as much; percentages and logits are by far more
+_SUM_TOLERANCE = 0.02  # half precision with a thousand classes is off by as much; percentages and logits by far more
 
 
 def log_probabilities(values: NDArray[Any], name: str = "probabilities") -> tuple[Matrix, int]:
