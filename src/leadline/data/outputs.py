@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column, as_matrix, brief, is_probability_name
+from leadline.data.columns import Columns
 from leadline.data.probabilities import log_probabilities, two_columns
 from leadline.errors import InputError
 
@@ -47,6 +48,8 @@ class Outputs:
         Further columns, each of shape (n,): time, segment, anything to group by.
     classes
         Names of the columns, in their order; None for 0, 1, ..., c - 1. String labels need them.
+    columns
+        How they were found in a file, so that a model fitted on them finds its targets in the same way.
 
     Attributes
     ----------
@@ -63,6 +66,7 @@ class Outputs:
     labels: IntArray | None
     metadata: Mapping[str, NDArray[Any]]
     classes: tuple[str, ...] | None
+    columns: Columns | None
     n_saturated: int = 0
 
     def __init__(
@@ -71,12 +75,13 @@ class Outputs:
         labels: Any = None,
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
     ) -> None:
         """Validate, and keep arrays of one kind only."""
         logits = as_logits(logits)
         names = None if classes is None else as_classes(classes, logits.shape[1])
-        columns = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
-        for name, column in columns.items():
+        others = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
+        for name, column in others.items():
             if column.shape != (len(logits),):
                 raise InputError(
                     f"metadata column {name!r} must have one value for each of the {len(logits)} rows; "
@@ -84,8 +89,9 @@ class Outputs:
                 )
         object.__setattr__(self, "logits", logits)
         object.__setattr__(self, "labels", None if labels is None else as_labels(labels, logits, classes=names))
-        object.__setattr__(self, "metadata", columns)
+        object.__setattr__(self, "metadata", others)
         object.__setattr__(self, "classes", names)
+        object.__setattr__(self, "columns", columns)
 
     @classmethod
     def from_probabilities(
@@ -94,6 +100,7 @@ class Outputs:
         labels: Any = None,
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
     ) -> Self:
         """Take outputs that are probabilities: their logarithms serve as logits.
 
@@ -101,7 +108,7 @@ class Outputs:
         ----------
         probabilities
             Shape (n, c): from 0 to 1, each row with a sum of 1.
-        labels, metadata, classes
+        labels, metadata, classes, columns
             As for ``Outputs``.
 
         Notes
@@ -109,7 +116,7 @@ class Outputs:
         Softmax methods do with log-probabilities exactly what they do with logits, as softmax gives the probabilities
         back. Values below 1e-6 count as 1e-6, as zero has no logarithm: ``n_saturated`` says in how many rows one was
         exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
-        these are others for log-probabilities than for the logits that these came from; docs/your-model.md has the cost.
+        these are others for log-probabilities than for the logits they came from; docs/your-model.md has the cost.
 
         Examples
         --------
@@ -118,7 +125,7 @@ class Outputs:
         (array([0, 1]), 1)
         """
         logits, n_saturated = log_probabilities(as_matrix(probabilities, "probabilities"))
-        made = cls(logits, labels, metadata, classes)
+        made = cls(logits, labels, metadata, classes, columns)
         object.__setattr__(made, "n_saturated", n_saturated)
         return made
 
@@ -129,6 +136,7 @@ class Outputs:
         labels: Any = None,
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
     ) -> Self:
         """Take the outputs of a binary classifier that are one score: the probability of the second class.
 
@@ -138,7 +146,7 @@ class Outputs:
             Shape (n,): from 0 to 1.
         labels
             Shape (n,): 0 or 1 (or False and True), or names of ``classes``.
-        metadata
+        metadata, columns
             As for ``Outputs``.
         classes
             The names of the two classes, the one that the score is for last.
@@ -148,7 +156,7 @@ class Outputs:
         >>> Outputs.from_scores([0.2, 0.7], labels=["ham", "spam"], classes=["ham", "spam"]).accuracy
         1.0
         """
-        return cls.from_probabilities(two_columns(as_column(scores, "scores")), labels, metadata, classes)
+        return cls.from_probabilities(two_columns(as_column(scores, "scores")), labels, metadata, classes, columns)
 
     def __len__(self) -> int:
         """Return the number of samples."""

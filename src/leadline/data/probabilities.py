@@ -60,7 +60,7 @@ def _numbers(values: NDArray[Any], name: str) -> Matrix:
     if values.dtype.kind not in "fiu":
         raise InputError(f"{name} must be real numbers from 0 to 1; got dtype {values.dtype}.")
     narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
-    array = values.astype(np.float32 if narrow else np.float64, copy=False)
+    array: Matrix = values.astype(np.float32 if narrow else np.float64, copy=False)
     wrong = np.argwhere(~((array >= -LEAST) & (array <= 1.0 + LEAST)))
     if len(wrong):
         value, row = float(array[tuple(wrong[0])]), int(wrong[0][0])
