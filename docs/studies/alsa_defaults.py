@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.estimators import make
 from leadline.estimators.alsa.kernels import get_kernel
 from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
-from leadline.estimators.alsa.training import Training, default_anchor_count, place, sigmoid, train
+from leadline.estimators.alsa.training import Training, default_anchor_count, place, train
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
@@ -62,7 +63,7 @@ def score(field: Any, influence: Any, model: Model, others: Any) -> dict[tuple[f
         highest = rectification_threshold(alpha, influence)
         threshold = harmless_threshold(on_source, np.abs(on_source), source.n_classes, highest, tolerance)
         errors[alpha, tolerance] = [
-            absolute_error(np.where(np.abs(total) < threshold, 1 / source.n_classes, sigmoid(total)).mean(), target)
+            absolute_error(np.where(np.abs(total) < threshold, 1 / source.n_classes, expit(total)).mean(), target)
             for total, target in zip(on_targets, targets, strict=True)
         ]
     return errors
@@ -78,7 +79,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
                 n, c = source.logits.shape
                 correct = source.logits.argmax(axis=1) == source.labels
                 rng = np.random.default_rng(0)
-                field, others = place(
+                placed = place(
                     KERNEL, source.logits, correct, n_anchors=default_anchor_count(n, c), init="sample", rng=rng,
                     power=2 if influence == "gaussian" else 1, reach=reach,
                 )  # fmt: skip
@@ -87,7 +88,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
 
                 def note(
                     epoch: int, field: Any, stops: Any = stops, model: Any = model, name: str = name,
-                    reach: float = reach, rate: float = rate, others: Any = others,
+                    reach: float = reach, rate: float = rate, others: Any = placed.others,
                 ) -> None:  # fmt: skip
                     if epoch in stops:
                         for (alpha, tolerance), found in score(field, influence, model, others).items():
@@ -96,7 +97,7 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
 
                 learn = frozenset({"anchors", "peaks", "widths"})
                 options = Training(learn, epsilon=0.0, max_epochs=max(stops), learning_rate=rate, batch_size=BATCH)
-                train(KERNEL, source.logits, correct, field, options, rng, on_epoch=note)
+                train(KERNEL, source.logits, correct, placed.field, options, rng, on_epoch=note)
             print(influence, reach, rate, name, flush=True)
     return errors
 

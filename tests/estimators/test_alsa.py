@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import erf, expit
+from sklearn.base import clone
 
 from leadline import ALSA, InputError, make
 from leadline.data.outputs import Outputs
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
-from leadline.estimators.alsa.training import DEFAULTS, PARTS, default_anchor_count
+from leadline.estimators.alsa.training import PARTS, default_anchor_count
 
 MakeOutputs = Callable[..., Outputs]
 
@@ -281,6 +284,13 @@ def test_a_given_alpha_is_used(source: Outputs) -> None:
     assert (model.alpha_, model.threshold_) == (0.5, rectification_threshold(0.5, "gaussian"))
 
 
+def test_constants_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        CONSTANTS.unified_peak = 5.0  # type: ignore[misc]
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        DEFAULTS[2] = DEFAULTS[1]  # type: ignore[index]
+
+
 def test_default_sizes(make_outputs: MakeOutputs) -> None:
     for n, c in ((1, 2), (2, 2), (300, 2), (3000, 77), (50_000, 1000)):
         assert 1 <= default_anchor_count(n, c) <= n
@@ -336,6 +346,18 @@ def test_few_samples_are_not_overfitted(make_outputs: MakeOutputs) -> None:
 def test_wrong_options(params: dict[str, Any], message: str, source: Outputs) -> None:
     with pytest.raises(InputError, match=message):
         ALSA(**params).fit(source.logits, source.labels)
+
+
+def test_influence_is_an_option_and_a_method(source: Outputs) -> None:
+    model = fitted(source, influence="exponential")
+    with pytest.raises(AttributeError, match=r"influence is a method.* use set_params\(influence='gaussian'\)"):
+        model.influence = "gaussian"  # type: ignore[assignment, method-assign]
+    assert model.influence(source.logits).shape == (400,)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params() == ALSA(**model.get_params()).get_params()
+    assert copy.get_params()["influence"] == "exponential"
+    assert copy.set_params(influence="gaussian").get_params()["influence"] == "gaussian"
+    assert (copy.method, model.method) == ("alsa-g", "alsa-e")
 
 
 # ----------------------------------------------------------------------------------------------------------- real data

@@ -5,10 +5,12 @@ The scale of a tolerance is the largest influence that could add up, sum_j |p_j|
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+import leadline
+from anchor_fields import POWERS, Array, autograd, placed
 from leadline.errors import InputError
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import unit_rows
-from reference import PlainALSA
-
-Array = NDArray[Any]
-
-POWERS = pytest.mark.parametrize("power", [2, 1], ids=["gaussian", "exponential"])
 
 
 @pytest.fixture(params=BACKENDS)
@@ -43,13 +42,6 @@ def make_field(k: int, c: int, power: int = 2, seed: int = 0, width: float = 3.0
 
 def make_logits(n: int, c: int, seed: int = 1) -> Array:
     return np.random.default_rng(seed).normal(size=(n, c)).astype(np.float32) * 3
-
-
-def placed(kernel: Kernel, field: AnchorField[Array]) -> AnchorField[Any]:
-    """Move a field to the backend."""
-    return AnchorField(
-        kernel.asarray(field.anchors), kernel.asarray(field.peaks), kernel.asarray(field.widths), field.power
-    )
 
 
 def single_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
@@ -148,8 +140,8 @@ def test_extreme_widths(kernel: Kernel, width: float, power: int) -> None:
         np.testing.assert_allclose(total, field.peaks.sum(dtype=np.float64), rtol=1e-5)
     if width >= 1e4:
         np.testing.assert_allclose(total[1:], 0.0, atol=1e-20)
-    if width <= 30.0:
-        check_influence(kernel, logits, field, tolerance=1e-3 if width == 30.0 else 1e-5)
+    if width <= 1e4:
+        check_influence(kernel, logits, field)
 
 
 def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:
@@ -210,17 +202,6 @@ def batch_gradients(
         kernel.asarray(unit_rows(logits)), kernel.asarray(correct), placed(kernel, field)
     )
     return result.loss, {name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")}
-
-
-def autograd(logits: Array, correct: Array, field: AnchorField[Array]) -> tuple[float, dict[str, Array]]:
-    """Loss and gradients by torch autograd in float64."""
-    anchors, peaks, widths = (part.astype(np.float64) for part in (field.anchors, field.peaks, field.widths))
-    model = PlainALSA(anchors, peaks, widths, field.power)
-    loss = model.loss(torch.tensor(logits, dtype=torch.float64), torch.tensor(correct, dtype=torch.float64))
-    loss.backward()  # type: ignore[no-untyped-call]
-    return float(loss.detach()), {
-        name: parameter.grad.numpy() for name, parameter in model.named_parameters() if parameter.grad is not None
-    }
 
 
 @POWERS
@@ -338,6 +319,25 @@ def test_a_forked_process_computes_too() -> None:
     import subprocess
 
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def imported_by(path: Path) -> set[str]:
+    """Return the packages that a file imports, the dots of a relative import included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            found.add("." * node.level or str(node.module).partition(".")[0])
+    return found
+
+
+def test_all_that_compiled_loops_are_made_of_stands_in_their_file() -> None:
+    """Numba keeps compiled code until the file it comes from changes: a part from elsewhere could change unnoticed."""
+    package = Path(leadline.__file__).parent
+    compiled = [path for path in package.rglob("*.py") if imported_by(path) & {"numba", "llvmlite"}]
+    assert [path.relative_to(package).as_posix() for path in compiled] == ["estimators/alsa/kernels/loops.py"]
+    assert imported_by(compiled[0]) == {"__future__", "typing", "numpy", "llvmlite", "numba"}
 
 
 def test_torch_is_asked_for_by_name_when_missing(monkeypatch: pytest.MonkeyPatch) -> None:

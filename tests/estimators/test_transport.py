@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ot
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -17,7 +18,7 @@ from scipy.optimize import linprog
 from leadline import InputError
 from leadline.estimators import ConfidenceTransport, ThresholdedTransport, load
 from leadline.estimators.base import Reduced
-from leadline.estimators.transport import TransportEstimator, _matching_cost, _network_simplex, _pieces
+from leadline.estimators.transport import TransportEstimator, _matching_cost, _pieces
 from leadline.numeric import log_softmax
 
 Array = NDArray[np.float64]
@@ -53,7 +54,7 @@ def simplex_accuracy(model: TransportEstimator, source: tuple[Array, Any], targe
     def costs(logits: Array) -> Array:
         kept = model.label_share_ > 0
         cost = 1 - np.exp(log_softmax(logits, model.temperature_))[:, kept]
-        plan = _network_simplex()(np.full(len(cost), 1 / len(cost)), model.label_share_[kept], cost, numItermax=10**7)
+        plan = ot.emd(np.full(len(cost), 1 / len(cost)), model.label_share_[kept], cost, numItermax=10**7)
         return np.asarray((plan * cost).sum(axis=1) * len(cost))
 
     of_target = costs(target)
@@ -272,17 +273,21 @@ def test_unknown_solver() -> None:
         ConfidenceTransport(solver="simplex").fit(*classifier(20, 2, 0))  # type: ignore[arg-type]
 
 
-def test_transport_needs_no_torch_and_leaves_pot_to_the_caller() -> None:
-    """The exact solver must neither load torch nor keep a later POT from working with it."""
+def test_pot_is_imported_by_the_exact_solver_alone_and_as_it_is() -> None:
+    """The dual does without; the exact solver changes no environment, and POT serves the caller's tensors as well."""
     code = """
 import os, sys, numpy as np
 from leadline.estimators import ConfidenceTransport
 logits = np.random.default_rng(0).normal(size=(20, 3))
-model = ConfidenceTransport(solver="exact").fit(logits, logits.argmax(axis=1))
-assert model.estimate(logits).diagnostics["solver"] == "exact"
-assert "torch" not in sys.modules and "ot" not in sys.modules
-assert not [name for name in os.environ if name.startswith("POT_BACKEND")]
+before = dict(os.environ)
+model = ConfidenceTransport(solver="dual").fit(logits, logits.argmax(axis=1))
+assert model.estimate(logits).diagnostics["solver"] == "dual"
+assert "ot" not in sys.modules
+assert model.set_params(solver="exact").estimate(logits).diagnostics["solver"] == "exact"
+assert dict(os.environ) == before
+loaded = sys.modules["ot"]
 import ot, torch
+assert ot is loaded
 half = torch.full((2,), 0.5)
 assert isinstance(ot.emd(half, half, torch.eye(2)), torch.Tensor)
 """

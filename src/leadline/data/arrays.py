@@ -141,7 +141,8 @@ def logit_columns(names: Sequence[str], name: str = "logits") -> list[str]:
 
 def table_matrix(table: Any, columns: Sequence[str], name: str = "logits") -> NDArray[Any]:
     """Return columns of an Arrow table as an array of shape (n, c): a column of lists, or one for each value."""
-    if len(columns) == 1 and not _is_number(table.column(columns[0]).type):
+    lists = columns == ["logits"] or (len(columns) == 1 and not _is_number(table.column(columns[0]).type))
+    if lists:
         return list_matrix(table.column(columns[0]), name)
     parts = [_numbers(table.column(column), name, column) for column in columns]
     matrix = np.empty((table.num_rows, len(parts)), dtype=np.result_type(*parts))

@@ -150,6 +150,8 @@ def _from_first(state: dict[str, Any]) -> dict[str, Any]:
     names = {"logits": "source_logits_", "labels": "source_labels_", "marginal": "source_marginal_"}
     names |= {"accuracy": "source_accuracy_", "n_rows": "n_source_"}
     profile = SourceProfile.learn(**{name: state.pop(old) for name, old in names.items()})
+    if "widths_" in state:  # ALSA did not note then how its search for widths went
+        state.setdefault("width_search_", "unknown")
     return state | {"source_": profile, "classes_": tuple(range(state["n_classes_"])), "columns_": None}
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import lru_cache
 from functools import reduce as fold
 from typing import Any, ClassVar, Literal
 
@@ -136,14 +132,14 @@ class TransportEstimator(SoftmaxEstimator):
         n, values = len(logits), logits.size
         if self.solver == "dual" or (self.solver == "auto" and (n > _EXACT_ROWS or values > _EXACT_VALUES)):
             return None
+        import ot  # brings every array library that is installed, which takes seconds: only where it is needed
+
         rounded = np.round(self._probabilities(logits), _DECIMALS)
         rows, place, count = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
         costs = 1.0 - rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it warns of is in the log
-            plan, log = _network_simplex()(
-                count / n, self.label_share_[self._labels], costs, numItermax=100_000_000, log=True
-            )
+            plan, log = ot.emd(count / n, self.label_share_[self._labels], costs, numItermax=100_000_000, log=True)
         if log["warning"]:
             return None
         if self._needs_one_plan:
@@ -305,31 +301,3 @@ def _matching_cost(costs: Array, masses: Array, errors: int) -> float:
     # A millionth of the mass is what the dual may leave undecided.
     last = int(np.searchsorted(reached, n - errors - 1e-6 * n))
     return float(costs[order[last]]) * (1 + 1e-9)
-
-
-@lru_cache(maxsize=1)
-def _network_simplex() -> Callable[..., Any]:
-    """Return ``ot.emd`` of POT.
-
-    POT imports every array library it finds, torch among them, which takes seconds that NumPy arrays do not need. Its
-    documented switches prevent that, but hold for as long as the module lives: a caller who later gives POT torch
-    tensors would be refused. So a copy of POT imported with the switches stays private to this function.
-    """
-    if "ot" in sys.modules:
-        import ot
-
-        return ot.emd  # type: ignore[no-any-return]
-    switches = [f"POT_BACKEND_DISABLE_{name}" for name in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW")]
-    before = {name: os.environ.get(name) for name in switches}
-    os.environ.update(dict.fromkeys(switches, "1"))
-    try:
-        import ot
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-        for name in [name for name in sys.modules if name == "ot" or name.startswith("ot.")]:
-            del sys.modules[name]
-    return ot.emd  # type: ignore[no-any-return]

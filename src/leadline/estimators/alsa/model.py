@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
+from leadline.estimators.alsa.kernels.base import MAX_WIDTH
 from leadline.estimators.alsa.training import (
-    DEFAULTS,
     PARTS,
-    UNIFIED_PEAK,
     Init,
     Training,
     default_anchor_count,
     default_epochs,
     place,
-    sigmoid,
     train,
 )
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
+from leadline.numeric import sigmoid
 
 
 def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:
@@ -42,8 +42,8 @@ def rectification_threshold(alpha: float, influence: Literal["gaussian", "expone
     from scipy.special import erfinv
 
     if influence == "gaussian":
-        return float(UNIFIED_PEAK * np.exp(-np.square(erfinv(alpha))))
-    return UNIFIED_PEAK * (1.0 - alpha)
+        return float(CONSTANTS.unified_peak * np.exp(-np.square(erfinv(alpha))))
+    return CONSTANTS.unified_peak * (1.0 - alpha)
 
 
 def harmless_threshold(
@@ -74,7 +74,7 @@ def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "expone
     """Invert :func:`rectification_threshold`."""
     from scipy.special import erf
 
-    share = threshold / UNIFIED_PEAK
+    share = threshold / CONSTANTS.unified_peak
     with np.errstate(divide="ignore"):  # where influence underflows to zero, alpha is 1
         return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
 
@@ -124,7 +124,10 @@ class ALSA(Estimator):
     history_
         One dict per epoch: epoch, loss, accuracy.
     stop_reason_
-        "converged" or "max_epochs".
+        "converged", "max_epochs" or "nothing_to_learn".
+    width_search_
+        "solved", or "at_limit" where no initial width was large enough: the cosines within a class hardly differ, as
+        with two classes whose logits are a score and its negative. All that ALSA then tells apart is the class.
 
     Notes
     -----
@@ -151,6 +154,7 @@ class ALSA(Estimator):
     threshold_: float
     history_: list[dict[str, float]]
     stop_reason_: str
+    width_search_: str
 
     def __init__(
         self,
@@ -161,10 +165,10 @@ class ALSA(Estimator):
         rectify: Literal["total", "single"] | None = "total",
         init: Init = "balanced",
         learn: Collection[str] = PARTS,
-        epsilon: float = 1e-5,
+        epsilon: float = CONSTANTS.epsilon,
         max_epochs: int | None = None,
-        learning_rate: float = 2e-2,
-        batch_size: int = 256,
+        learning_rate: float = CONSTANTS.learning_rate,
+        batch_size: int = CONSTANTS.batch_size,
         backend: Literal["numba", "torch"] = "numba",
         device: str | None = None,
         seed: int = 0,
@@ -182,6 +186,12 @@ class ALSA(Estimator):
         self.backend = backend
         self.device = device
         self.seed = seed
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what would replace a method by an option of the same name."""
+        if name in self._stored_as:
+            raise AttributeError(f"{name} is a method; to change the option, use set_params({name}={value!r}).")
+        super().__setattr__(name, value)
 
     @property
     def method(self) -> str:
@@ -217,7 +227,7 @@ class ALSA(Estimator):
         n, c = logits.shape
         kernel = get_kernel(self.backend, self.device)
         rng = np.random.default_rng(self.seed)
-        field, others = place(
+        placed = place(
             kernel, logits, correct,
             n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
         )  # fmt: skip
@@ -226,9 +236,10 @@ class ALSA(Estimator):
             max_epochs=self.max_epochs or default_epochs(n, self.batch_size, self._power),
             learning_rate=self.learning_rate, batch_size=self.batch_size,
         )  # fmt: skip
-        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, field, options, rng)
+        self.width_search_ = placed.width_search
+        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, placed.field, options, rng)
         self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
-        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[others])
+        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[placed.others])
         self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
 
     def _harmless_alpha(self, logits: FloatArray) -> float:
@@ -280,5 +291,7 @@ class ALSA(Estimator):
             "threshold": self.threshold_,
             "n_anchors": len(self.peaks_),
             "stop_reason": self.stop_reason_,
+            "width_search": self.width_search_,
+            "widths_at_limit": float(np.mean(np.abs(self.widths_) >= MAX_WIDTH)),
             "epochs": len(self.history_),
         }

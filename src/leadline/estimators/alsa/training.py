@@ -1,9 +1,9 @@
 """How ALSA's anchors are placed and trained.
 
-The paper leaves the optimiser, the batches, the number of epochs and the initial peaks and widths open. The choices
-here come from a study on real logits (``docs/alsa-defaults.md``). What they have in common is that nothing is set in
-absolute terms: widths follow the data's own distances and peaks the data's own accuracy, so that a fit starts neither
-saturated nor blind, with 2 classes or 1,000.
+The paper leaves the optimiser, the batches, the number of epochs and the initial peaks and widths open; what was chosen
+stands in ``constants.py``. What the choices have in common is that nothing is set in absolute terms: widths follow the
+data's own distances and peaks the data's own accuracy, so that a fit starts neither saturated nor blind, with 2 classes
+or 1,000.
 """
 
 from __future__ import annotations
@@ -16,50 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, Gradients, Kernel
 from leadline.estimators.alsa.kernels.base import MEAN_DECAY, SQUARE_DECAY, unit_rows
+from leadline.numeric import sigmoid
 
 PARTS = ("anchors", "peaks", "widths")
 Init = Literal["balanced", "sample", "random"]
-
-
-@dataclass(frozen=True)
-class Defaults:
-    """What suits one kind of influence.
-
-    Attributes
-    ----------
-    reach
-        Initial width: the average pair of anchor and sample decays to this share of 1/c. With c equally frequent
-        classes an anchor then feels this share of its own class and next to nothing of the others, however far cosine
-        distances concentrate. The exponential influence has the longer tail and needs the shorter reach.
-    steps
-        Steps of Adam. More lower the loss on the source and raise the error on targets.
-    alpha
-        Where alpha starts.
-    tolerance
-        How much rectification may change the estimate on the source itself: alpha rises until it changes no more. A
-        fixed alpha that suits confident models takes the honest doubt of less accurate ones for ignorance.
-    """
-
-    reach: float
-    steps: int
-    alpha: float
-    tolerance: float
-
-
-DEFAULTS = {2: Defaults(reach=0.22, steps=200, alpha=0.98, tolerance=0.02),
-            1: Defaults(reach=0.12, steps=400, alpha=0.9, tolerance=0.02)}  # fmt: skip
-_LOG_WIDTHS = (-2.5, 7.0)  # from reaching everything to reaching nothing
-_WIDTH_SPREAD = 0.2  # standard deviation of the initial widths, relative to their mean
-_FEWEST = 50  # rows that are no anchors, to judge by
-_SAMPLE = 1024  # source rows that suffice to set the initial widths and peaks
-_ANCHOR_SAMPLE = 1024  # anchors that suffice to set the initial widths
-UNIFIED_PEAK = 6.0  # the paper's largest reliable peak, and the largest initial one
-_LEAST_INFLUENCE = 0.1  # initial mean |total influence| near an accuracy of 1/2: peaks of zero would learn nothing
-
-_MIN_EPOCHS = 3
-_RATE_FALL = 0.95  # the learning rate falls linearly to a twentieth: fast at first, precise at last
 
 
 @dataclass(frozen=True)
@@ -73,15 +36,35 @@ class Training:
     batch_size: int
 
 
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """What :func:`place` gives.
+
+    Attributes
+    ----------
+    field
+        The anchors.
+    others
+        Numbers of the rows that are no anchors; all rows where hardly any are left.
+    width_search
+        How the search for the initial widths ended: "solved", or "at_limit" where even the largest width leaves the
+        anchors reaching too much, because cosines hardly differ within a class.
+    """
+
+    field: AnchorField[Any]
+    others: NDArray[np.intp]
+    width_search: str
+
+
 def default_anchor_count(n_samples: int, n_classes: int) -> int:
     """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`."""
-    return max(1, min(n_samples // 2, 300 + 10 * n_classes))
+    return max(1, min(n_samples // 2, CONSTANTS.anchors + CONSTANTS.anchors_per_class * n_classes))
 
 
 def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
     """Return how many epochs make the default number of steps."""
     steps_per_epoch = -(-n_samples // batch_size)
-    return max(_MIN_EPOCHS, -(-DEFAULTS[power].steps // steps_per_epoch))
+    return max(CONSTANTS.fewest_epochs, -(-DEFAULTS[power].steps // steps_per_epoch))
 
 
 def _draw_rows(logits: FloatArray, count: int, init: Init, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -106,7 +89,7 @@ def place(
     init: Init,
     rng: np.random.Generator,
     reach: float | None = None,
-) -> tuple[AnchorField[Any], NDArray[np.intp]]:
+) -> Placed:
     """Place anchors where the source's logits are.
 
     What the anchors reach is judged by rows that are not themselves anchors: an anchor feels itself perfectly, which
@@ -132,18 +115,13 @@ def place(
         Of everything random.
     reach
         How much of its own class an anchor feels at first; None for the default of the influence.
-
-    Returns
-    -------
-    tuple
-        The anchors, and the numbers of the rows that are none (all rows where hardly any are left).
     """
     n, c = logits.shape
     chosen = _draw_rows(logits, n_anchors, init, rng)
     others = np.setdiff1d(np.arange(n), chosen)
-    if len(others) < min(n, _FEWEST):
+    if len(others) < min(n, CONSTANTS.fewest_others):
         others = np.arange(n)
-    sample = rng.choice(others, min(len(others), _SAMPLE), replace=False)
+    sample = rng.choice(others, min(len(others), CONSTANTS.sample), replace=False)
     neighbours = unit_rows(logits[sample])
     if init == "random":
         positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
@@ -153,22 +131,28 @@ def place(
         right = correct[chosen]
     signs = np.where(right, 1.0, -1.0)
 
-    some = kernel.asarray(positions[:: max(1, n_anchors // _ANCHOR_SAMPLE)])
+    some = kernel.asarray(positions[:: max(1, n_anchors // CONSTANTS.anchor_sample)])
     ones = np.ones(len(some))
 
     def mean_decay(log_width: float) -> float:
         equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
         return float(kernel.influence(neighbours, equal).mean())
 
-    log_width = _solve(mean_decay, (reach or DEFAULTS[power].reach) / c, _LOG_WIDTHS)
-    widths = np.exp(log_width) * (1.0 + _WIDTH_SPREAD * rng.normal(size=n_anchors))
+    target = (reach or DEFAULTS[power].reach) / c
+    log_width = _solve(mean_decay, target, CONSTANTS.log_widths)
+    width_search = "at_limit" if mean_decay(CONSTANTS.log_widths[1]) > target else "solved"
+    widths = np.exp(log_width) * (1.0 + CONSTANTS.width_spread * rng.normal(size=n_anchors))
 
     field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
     influence = kernel.influence(logits[sample], field)
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
-    bounds = (float(np.log(min(_LEAST_INFLUENCE / typical, UNIFIED_PEAK))), float(np.log(UNIFIED_PEAK)))
+    bounds = (
+        float(np.log(min(CONSTANTS.least_influence / typical, CONSTANTS.unified_peak))),
+        float(np.log(CONSTANTS.unified_peak)),
+    )
     log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
-    return AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power), others
+    field = AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
+    return Placed(field, others, width_search)
 
 
 def train(
@@ -204,7 +188,7 @@ def train(
             gradients = kernel.gradients(units[batch], targets[batch], field)
             loss += gradients.loss * len(batch)
             done = (epoch - 1 + (start + len(batch)) / n) / options.max_epochs
-            optimiser.step(gradients, 1.0 - _RATE_FALL * done)
+            optimiser.step(gradients, 1.0 - CONSTANTS.rate_fall * done)
         estimated = float(sigmoid(kernel.influence(logits, field)).mean())
         history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
         if on_epoch is not None:
@@ -234,12 +218,6 @@ class _Adam:
         rates = (rate, 1.0 / (1.0 - SQUARE_DECAY**self._steps))
         for part, mean in self._means.items():
             self._kernel.descend(self._values[part], getattr(gradients, part), mean, self._squares[part], rates)
-
-
-def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 / (1 + exp(-x)), without a warning where exp overflows."""
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
 def _solve(function: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 
 Array = TypeVar("Array")
+Precision = type[np.float32] | type[np.float64]
 
-MAX_WIDTH = np.float32(1e15)
+# Widths are held here. Cosines in float64 are off by some 1e-16, and v^2 times that is still nothing; a reach of 1e-5
+# radians is far below what any classifier means by its logits.
+MAX_WIDTH = np.float32(1e5)
+# The steepest influence that cosines in float32 serve: they are off by some 1e-7, and 128 times that is five digits.
+_FLOAT32_SLOPE = 128.0
 MEAN_DECAY, SQUARE_DECAY, ADAM_FLOOR = 0.9, 0.999, 1e-8  # of Adam, as published
 
 
@@ -97,14 +102,35 @@ class Kernel(ABC):
         """
 
 
-def unit_rows(vectors: FloatArray) -> NDArray[np.float32]:
-    """Scale each row to length 1 in float32; a row of zeros stays, at distance 1 from everything."""
+def unit_rows(vectors: FloatArray, precision: Precision = np.float32) -> NDArray[Any]:
+    """Scale each row to length 1; a row of zeros stays, at distance 1 from everything."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     lengths[lengths == 0] = 1.0
-    # the division stays in the vectors' own precision: in float32 it takes half the time
-    return np.asarray(vectors / lengths.astype(vectors.dtype)[:, None], dtype=np.float32)
+    # the division stays in float32 where that is enough: it takes half the time
+    working = np.result_type(vectors, precision)
+    return np.asarray(vectors / lengths.astype(working)[:, None], dtype=precision)
 
 
 def decay_rates(widths: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the factors -v^2 of the distances; widths are held where their squares are still numbers."""
+    """Return the factors -v^2 of the distances; widths are held at the limit."""
     return -np.square(np.clip(widths, -MAX_WIDTH, MAX_WIDTH))
+
+
+def precision_for(fastest_rate: float, power: int) -> Precision:
+    """Return the precision in which cosines are to be computed.
+
+    Parameters
+    ----------
+    fastest_rate
+        The least of the rates -v^2.
+    power
+        2 for Gaussian influence, 1 for exponential.
+
+    Notes
+    -----
+    The distance ``d = 1 - cos`` has the absolute error of the cosine, which an influence multiplies by its slope. The
+    slope of ``exp(-v^2 d)`` is v^2 at most, that of ``exp(-v^2 d^2)`` is ``v sqrt(2 / e)``. Where that is too much for
+    float32, the distance, and with it the influence, is exact to float32 when the cosine is computed in float64.
+    """
+    slope = -fastest_rate if power == 1 else np.sqrt(-fastest_rate * 2.0 / np.e)
+    return np.float64 if slope > _FLOAT32_SLOPE else np.float32

@@ -18,6 +18,7 @@ from leadline.estimators.alsa.kernels.base import (
     AnchorField,
     Gradients,
     Kernel,
+    precision_for,
     unit_rows,
 )
 
@@ -55,8 +56,13 @@ class TorchKernel(Kernel):
                 f"device must be one that this installation of PyTorch can use; got {device!r} ({reason})."
             ) from error
         self.pairs = _BLOCK_PAIRS.get(self.device.type, _BLOCK_PAIRS_ELSEWHERE)
-        # Apple's GPUs have no float64
-        self.wide = torch.float32 if self.device.type == "mps" else torch.float64
+        # Apple's GPUs have no float64: sums do without, and cosines that need it are computed on the CPU
+        has_float64 = self.device.type != "mps"
+        self.wide = torch.float64 if has_float64 else torch.float32
+        self.home = {
+            np.float32: (self.device, torch.float32),
+            np.float64: (self.device if has_float64 else torch.device("cpu"), torch.float64),
+        }
 
     def asarray(self, values: NDArray[Any]) -> Tensor:
         """Copy values to the device, as float32."""
@@ -82,27 +88,32 @@ class TorchKernel(Kernel):
 
     def _decays(self, logits: FloatArray, field: Field) -> Iterator[Tensor]:
         """Yield exp(-v^2 d^power) of one block of rows after the other, shape (rows, k)."""
-        directions, _ = _unit_anchors(field)
         rates = _rates(field)
+        precision = precision_for(float(rates.min()), field.power)
+        device, dtype = self.home[precision]
+        directions, _ = _units(field.anchors.to(device).to(dtype))
         rows = max(1, self.pairs // len(rates))
         for start in range(0, len(logits), rows):
-            units = self.asarray(unit_rows(logits[start : start + rows]))
-            distances = (1.0 - units @ directions.T).clamp_min_(0.0)
+            units = torch.tensor(unit_rows(logits[start : start + rows], precision), device=device)
+            distances = (1.0 - units @ directions.T).clamp_min_(0.0).float().to(self.device)
             yield distances.pow_(field.power).mul_(rates).exp_()
 
     @torch.no_grad()
     def gradients(self, units: Tensor, correct: Tensor, field: Field) -> Gradients[Tensor]:
         """Return the loss on a batch and its gradients."""
-        directions, lengths = _unit_anchors(field)
         rates, power, k = _rates(field), field.power, len(field.peaks)
-        of_peak, of_rate, along = torch.zeros(3, k, device=self.device)
-        pull = torch.zeros_like(field.anchors)
+        device, dtype = self.home[precision_for(float(rates.min()), power)]
+        directions, lengths = _units(field.anchors.to(device).to(dtype))
+        of_peak, of_rate = torch.zeros(2, k, device=self.device)
+        along, pull = torch.zeros_like(lengths), torch.zeros_like(directions)
         loss = torch.zeros((), dtype=self.wide, device=self.device)
         rows = max(1, self.pairs // k)
         for start in range(0, len(units), rows):
             part, truth = units[start : start + rows], correct[start : start + rows]
+            if dtype == torch.float64:  # rows of length 1 in float32 are not quite that in float64
+                part, _ = _units(part.to(device).to(dtype))
             cosines = part @ directions.T
-            distances = (1.0 - cosines).clamp_min_(0.0)
+            distances = (1.0 - cosines).clamp_min_(0.0).float().to(self.device)
             reaches = distances.square() if power == 2 else distances
             weights = (reaches * rates).exp_()
             total = (weights * field.peaks).sum(dim=1, dtype=self.wide)
@@ -112,11 +123,13 @@ class TorchKernel(Kernel):
             of_rate += (weights * reaches).sum(dim=0)
             if power == 2:
                 weights *= 2.0 * distances
+            weights = weights.to(device).to(dtype)
             along += (weights * cosines).sum(dim=0)
             pull += weights.T @ part
         n = len(units)
         pull -= along[:, None] * directions
-        pull *= (-rates * field.peaks / (lengths * n))[:, None]
+        pull = pull.float().to(self.device)
+        pull *= (-rates * field.peaks / (lengths.float().to(self.device) * n))[:, None]
         return Gradients(
             loss=float(loss) / n,
             anchors=pull,
@@ -134,11 +147,11 @@ class TorchKernel(Kernel):
         value.addcdiv_(mean, (square * rates[1]).sqrt_().add_(ADAM_FLOOR), value=-rates[0])
 
 
-def _unit_anchors(field: Field) -> tuple[Tensor, Tensor]:
-    """Return the directions of the anchors and their lengths, 1 for an anchor at zero."""
-    lengths = torch.linalg.vector_norm(field.anchors, dim=1)
+def _units(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows scaled to length 1, and their lengths, 1 for a row of zeros."""
+    lengths = torch.linalg.vector_norm(vectors, dim=1)
     lengths = torch.where(lengths == 0, 1.0, lengths)
-    return field.anchors / lengths[:, None], lengths
+    return vectors / lengths[:, None], lengths
 
 
 def _rates(field: Field) -> Tensor:
