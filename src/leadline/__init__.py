@@ -16,6 +16,7 @@ from leadline.version import __version__
 
 if TYPE_CHECKING:
     from leadline.comparison import Comparison, ComparisonRow
+    from leadline.data.columns import Columns
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
@@ -54,6 +55,7 @@ _HOME = {
     "AverageThresholdedConfidence": _ESTIMATORS,
     "CalibratedConfidence": _ESTIMATORS,
     "ClassEstimate": "leadline.results.estimate",
+    "Columns": "leadline.data.columns",
     "Comparison": "leadline.comparison",
     "ComparisonRow": "leadline.comparison",
     "ConfidenceTransport": _ESTIMATORS,
@@ -94,6 +96,7 @@ __all__ = [
     "AverageThresholdedConfidence",
     "CalibratedConfidence",
     "ClassEstimate",
+    "Columns",
     "Comparison",
     "ComparisonRow",
     "ConfidenceTransport",

@@ -168,7 +168,10 @@ def test_fit_overwrites_only_by_force(folder: Path, run: Run) -> None:
 
 def test_fit_never_replaces_its_source(folder: Path, run: Run) -> None:
     before = Path("source.npz").read_bytes()
-    assert "must not replace its own source" in run("fit", "source.npz", "-o", "./source.npz", "--force").error
+    assert (
+        "the model must not replace one of its inputs"
+        in run("fit", "source.npz", "-o", "./source.npz", "--force").error
+    )
     assert Path("source.npz").read_bytes() == before
 
 

@@ -50,7 +50,10 @@ def test_formats_agree(folder: Path, run: Run) -> None:
             assert (flat["target"], flat.get("channel", "")) == (row["target"], (row["group"] or {}).get("channel", ""))
             assert flat["truth"] == ("" if row["truth"] is None else repr(row["truth"]))
             shown = dict(zip(header, cells, strict=True))
-            assert (shown["target"], shown.get("channel", "(all)")) == (row["target"], row["group"] or "(all)")
+            assert (shown["target"], shown.get("channel", "(all)")) == (
+                row["target"],
+                (row["group"] or {}).get("channel", "(all)"),
+            )
             assert shown["estimated accuracy"] == f"{100 * row['accuracy']:.1f} %"
             assert shown["90% interval"] == "{:.1f} to {:.1f} %".format(*(100 * end for end in row["interval"]))
             assert shown["samples"] == str(row["n_samples"])

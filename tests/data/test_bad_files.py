@@ -127,7 +127,7 @@ CASES: dict[str, dict[str, tuple[Make, str]]] = {
         "column twice": (content("logit_0,logit_0\n1,2\n"), "got 'logit_0' 2 times"),
         "long row": (content("logit_0,logit_1\n1,2\n1,2,3\n"), "Expected 2 columns, got 3"),
         "float label": (content("logit_0,logit_1,label\n1,2,1.0\n"), "labels must be .* dtype float64"),
-        "bool label": (content("logit_0,logit_1,label\n1,2,true\n"), "labels must be .* dtype bool"),
+        "bool label": (content("logit_0,logit_1,logit_2,label\n1,2,3,true\n"), "labels must be .* dtype bool"),
         "label missing": (content("logit_0,logit_1,label\n1,2,0\n2,1,\n"), "got None at row 1. Leave out"),
         "no label": (content("logit_0,logit_1,label\n1,2,\n"), "got None at row 0. Leave out"),
         "broken list": (content('logits\n"[1, 2]"\n"[1,, 2]"\n'), r"got '\[1,, 2\]' at row 1"),

@@ -11,10 +11,16 @@ from leadline.cli.options import (
     ClassesOption,
     Files,
     FormatOption,
+    LabelOption,
     LevelOption,
+    LogitsOption,
+    PositiveOption,
+    ProbabilitiesOption,
     QuietOption,
+    ScoreOption,
     SourceArgument,
     TargetsArgument,
+    columns_of,
     find_targets,
     require_file,
     split,
@@ -40,6 +46,11 @@ def compare(
         str, typer.Option("--seeds", metavar="0,1,...", help="Seeds for methods with something random.")
     ] = "0",
     level: LevelOption = 0.9,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    label: LabelOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -52,13 +63,13 @@ def compare(
 
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    names = split(classes, "--classes")
+    names, columns = split(classes, "--classes"), columns_of(logits, probabilities, score, positive, label)
     chosen, chosen_seeds = split(methods, "--methods"), split_integers(seeds, "--seeds")
     paths, source_path = find_targets(targets), require_file(source)
     with progress("compare", quiet=quiet) as advance:
         comparison = compare_methods(
-            read_outputs(source_path, classes=names),
-            Files(paths, names),
+            read_outputs(source_path, classes=names, columns=columns),
+            Files(paths, names, columns),
             methods=chosen,
             seeds=chosen_seeds,
             confidence_level=level,

@@ -12,9 +12,15 @@ from leadline.cli.options import (
     ClassesOption,
     ForceOption,
     FormatOption,
+    LabelOption,
     LevelOption,
+    LogitsOption,
+    PositiveOption,
+    ProbabilitiesOption,
     QuietOption,
+    ScoreOption,
     SourceArgument,
+    columns_of,
     parse_method_options,
     require_file,
     require_new,
@@ -59,6 +65,11 @@ def fit(
         int | None,
         typer.Option("--seed", min=0, help="Seed of methods with something random; others ignore it."),
     ] = None,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    label: LabelOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -77,14 +88,21 @@ def fit(
     if seed is not None and "seed" in make(method).get_params():
         options["seed"] = seed
     estimator = make(method, **options)
+    columns = columns_of(logits, probabilities, score, positive, label)
     path = require_file(source)
     require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):
-        outputs = read_outputs(path, classes=split(classes, "--classes"))
+        outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns)
         if outputs.labels is None:
             raise InputError(f"{source} must have labels to fit on; got logits only.")
         estimator.fit(outputs)
         estimator.save(output, force=force)
+    if outputs.n_saturated:
+        warn(
+            f"{outputs.n_saturated:,} of {len(outputs):,} rows have a probability of exactly 0 or 1: thresholds and "
+            "anchors (atc, cott, alsa) cannot tell them apart, and their confidence counts as all but certain.",
+            quiet=quiet,
+        )
     show(_fit_document(estimator, output, source), format)
     tell(f"Next: leadline estimate {output} TARGET...", quiet=quiet)
 
@@ -139,6 +157,11 @@ def estimate(
         bool,
         typer.Option("--together", help="Widen the intervals of --by so that all of them together hold at --level."),
     ] = False,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    label: LabelOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -166,7 +189,8 @@ def estimate(
         raise InputError("--together is about the segments of --by; give --by with it.")
     request = Request(
         by=tuple(keys), where=where, skip_bad=skip_bad, confidence_level=level, together=together,
-        classes=split(classes, "--classes"), master=master,
+        classes=split(classes, "--classes"), columns=columns_of(logits, probabilities, score, positive, label),
+        master=master,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
     estimator = load(model)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from leadline.data.columns import Columns, Kind
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError, PluginWarning
 from leadline.results.render import RENDERERS
@@ -48,6 +49,28 @@ ClassesOption = Annotated[
         help="The names of the logit columns in their order, for files whose labels are names.",
     ),
 ]  # fmt: skip
+LogitsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--logits", metavar="PATTERN",
+        help="The columns of logits, such as 'logit_*'; what * stands for names the classes.",
+    ),
+]  # fmt: skip
+ProbabilitiesOption = Annotated[
+    str | None,
+    typer.Option("--probabilities", metavar="PATTERN", help="The columns of probabilities, such as 'proba_*'."),
+]
+ScoreOption = Annotated[
+    str | None,
+    typer.Option("--score", metavar="COLUMN", help="The column of a binary model's score, the probability of a class."),
+]
+PositiveOption = Annotated[
+    str | None, typer.Option("--positive", metavar="NAME", help="The class that --score is the probability of.")
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option("--label", metavar="COLUMN", help="The column of true classes; label by default."),
+]
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
 SourceArgument = Annotated[
     str,
@@ -59,6 +82,24 @@ TargetsArgument = Annotated[
     list[str],
     typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as 'week_*.npz'."),
 ]
+
+
+def columns_of(
+    logits: str | None, probabilities: str | None, score: str | None, positive: str | None, label: str | None
+) -> Columns | None:
+    """Return which columns hold what, as the options say; None where they say nothing."""
+    given: dict[Kind, str] = {}
+    for kind, value in zip(get_args(Kind), (logits, probabilities, score), strict=True):
+        if value is not None:
+            given[kind] = value
+    if len(given) > 1:
+        raise InputError(f"outputs must be of one kind; got --{' and --'.join(given)}.")
+    if positive is not None and score is None:
+        raise InputError("--positive is the class of a score; give --score with it.")
+    if not given:
+        return None if label is None else Columns(label=label)
+    ((kind, values),) = given.items()
+    return Columns(kind, values, label, positive)
 
 
 def split(text: str | None, what: str) -> list[str] | None:
@@ -140,10 +181,14 @@ class Files(Mapping[str, Outputs]):
         The files.
     classes
         Names of the classes, for files that have none.
+    columns
+        Which columns hold what.
     """
 
-    def __init__(self, paths: Mapping[str, Path], classes: Sequence[str] | None) -> None:
-        self._paths, self._classes = paths, classes
+    def __init__(
+        self, paths: Mapping[str, Path], classes: Sequence[str] | None, columns: Columns | None = None
+    ) -> None:
+        self._paths, self._classes, self._columns = paths, classes, columns
         self._last: tuple[str, Outputs] | None = None
 
     def __getitem__(self, name: str) -> Outputs:
@@ -151,7 +196,7 @@ class Files(Mapping[str, Outputs]):
         from leadline.data.files import read_outputs
 
         if self._last is None or self._last[0] != name:
-            self._last = name, read_outputs(self._paths[name], classes=self._classes)
+            self._last = name, read_outputs(self._paths[name], classes=self._classes, columns=self._columns)
         return self._last[1]
 
     def __iter__(self) -> Iterator[str]:

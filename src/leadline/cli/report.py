@@ -14,10 +14,16 @@ from leadline.cli.options import (
     ClassesOption,
     Files,
     ForceOption,
+    LabelOption,
     LevelOption,
+    LogitsOption,
+    PositiveOption,
+    ProbabilitiesOption,
     QuietOption,
+    ScoreOption,
     SourceArgument,
     TargetsArgument,
+    columns_of,
     find_targets,
     require_file,
     require_new,
@@ -60,6 +66,11 @@ def report(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of methods with something random.")] = 0,
     level: LevelOption = 0.9,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    label: LabelOption = None,
     classes: ClassesOption = None,
     format: Annotated[
         str | None,
@@ -90,9 +101,10 @@ def report(
     _, shown = without_folder(paths)
     named = {shown[name]: path for name, path in paths.items()}
     names = split(classes, "--classes")
-    files = Files(named, names)
+    columns = columns_of(logits, probabilities, score, positive, label)
+    files = Files(named, names, columns)
     with progress("report", quiet=quiet) as advance:
-        outputs = read_outputs(source_path, classes=names)
+        outputs = read_outputs(source_path, classes=names, columns=columns)
         content = build_report(
             outputs,
             files,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
@@ -12,6 +13,7 @@ from leadline.cli.options import find_targets
 from leadline.errors import InputError
 
 if TYPE_CHECKING:
+    from leadline.data.columns import Columns
     from leadline.estimators import Estimator
     from leadline.results.estimates import Estimates, LeftOut
 
@@ -50,6 +52,7 @@ class Request:
     confidence_level: float
     together: bool
     classes: list[str] | None
+    columns: Columns | None
     master: str | None = None
 
 
@@ -99,7 +102,11 @@ def _in_memory(estimator: Estimator, target: Target, request: Request, advance: 
 
     del advance
     try:
-        outputs = read_outputs(target.place, classes=request.classes or estimator.class_names)
+        outputs = read_outputs(
+            target.place,
+            classes=request.classes or estimator.class_names,
+            columns=request.columns or estimator.columns_,
+        )
     except InputError as error:
         raise BadFileError(str(error)) from error
     return estimator.estimate_by(
@@ -116,7 +123,8 @@ def _streamed(estimator: Estimator, target: Target, request: Request, advance: A
 
     return estimate_files(
         estimator, target.place, by=request.by, where=request.where, confidence_level=request.confidence_level,
-        together=request.together, skip_bad=request.skip_bad, classes=request.classes, progress=report,
+        together=request.together, skip_bad=request.skip_bad, classes=request.classes, columns=request.columns,
+        progress=report,
     )  # fmt: skip
 
 
@@ -125,6 +133,9 @@ def _on_spark(estimator: Estimator, target: Target, request: Request, advance: A
     from leadline.engines.sparkfiles import estimate_place
 
     del advance
+    if request.columns is not None:
+        estimator = copy(estimator)
+        estimator.columns_ = request.columns
     return estimate_place(
         estimator, target.place, master=request.master, by=request.by, where=request.where,
         confidence_level=request.confidence_level, together=request.together, skip_bad=request.skip_bad,

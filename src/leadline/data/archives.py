@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import label_column
+from leadline.data.arrays import brief
+from leadline.data.columns import Columns
 from leadline.data.outputs import Outputs
-from leadline.data.tables import CLASSES_KEY, Contents, parse_classes, require_logits
+from leadline.data.tables import CLASSES_KEY, Contents, parse_classes
 from leadline.errors import InputError
 
 # Keys in the metadata of a safetensors file, each a JSON object: column to values, and column to NumPy type.
@@ -26,22 +27,25 @@ _SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO = 1 << 30, 100
 Shape = tuple[int, ...]
 
 
-def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]]) -> Contents:
-    """Take logits, labels and columns of one value for each row from named arrays; load no others."""
-    require_logits("logits" in shapes, list(shapes), "an array `logits`")
-    label = label_column(shapes)
-    rows = shapes["logits"][:1]
-    columns = [name for name, shape in shapes.items() if shape == rows and name not in ("logits", label, "classes")]
+def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]], columns: Columns) -> Contents:
+    """Take values, labels and columns of one value for each row from named arrays; load no others."""
+    names = list(shapes)
+    found = columns.find(names)
+    if found[0] not in shapes or len(found) > 1:
+        raise InputError(f"{columns.kind} must be one array in such a file; got {brief(found)}.")
+    label, rows = columns.label_in(names), shapes[found[0]][:1]
+    others = [name for name, shape in shapes.items() if shape == rows and name not in (found[0], label, "classes")]
     return Contents(
-        logits=load("logits"),
+        values=load(found[0]),
         labels=None if label is None else load(label),
-        metadata={name: load(name) for name in columns},
+        metadata={name: load(name) for name in others},
         classes=[str(item) for item in load("classes")] if "classes" in shapes else None,
     )
 
 
-def read_npy(path: Path) -> Contents:
-    """Map an array of logits; a header that claims more than the file holds is refused."""
+def read_npy(path: Path, columns: Columns) -> Contents:
+    """Map an array of values; a header that claims more than the file holds is refused."""
+    del columns  # one array has no name
     return Contents(np.lib.format.open_memmap(path, mode="r"))
 
 
@@ -57,7 +61,7 @@ def write_npy(outputs: Outputs, path: Path) -> None:
         np.lib.format.write_array(stream, outputs.logits, allow_pickle=False)
 
 
-def read_npz(path: Path) -> Contents:
+def read_npz(path: Path, columns: Columns) -> Contents:
     """Read an archive of arrays; a pickled one is refused by its header, before anything is loaded."""
     with zipfile.ZipFile(path) as archive:
         arrays = [info for info in archive.infolist() if info.filename.endswith(".npy")]
@@ -67,7 +71,8 @@ def read_npz(path: Path) -> Contents:
             with archive.open(members[name]) as stream:
                 return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
 
-        return _from_arrays({name: _header_shape(archive, name, info) for name, info in members.items()}, load)
+        shapes = {name: _header_shape(archive, name, info) for name, info in members.items()}
+        return _from_arrays(shapes, load, columns)
 
 
 def write_npz(outputs: Outputs, path: Path) -> None:
@@ -115,7 +120,7 @@ def _unicode(values: NDArray[Any], name: str) -> NDArray[Any]:
     )
 
 
-def read_safetensors(path: Path) -> Contents:
+def read_safetensors(path: Path, columns: Columns) -> Contents:
     """Read tensors; text columns and the names of the classes are JSON in the metadata."""
     from safetensors import safe_open
 
@@ -128,7 +133,7 @@ def read_safetensors(path: Path) -> Contents:
             return np.asarray(file.get_tensor(name))
 
         notes = file.metadata() or {}
-        contents = _from_arrays(shapes, load)
+        contents = _from_arrays(shapes, load, columns)
     metadata = dict(contents.metadata)
     for name, dtype in json.loads(notes.get(_TIME_KEY, "{}")).items():
         metadata[name] = metadata[name].view(dtype)

@@ -140,9 +140,10 @@ def logit_columns(names: Sequence[str], name: str = "logits") -> list[str]:
 
 
 def table_matrix(table: Any, columns: Sequence[str], name: str = "logits") -> NDArray[Any]:
-    """Return columns of an Arrow table, as :func:`logit_columns` names them, as an array of shape (n, c)."""
-    if columns == ["logits"]:
-        return list_matrix(table.column("logits"), name)
+    """Return columns of an Arrow table as an array of shape (n, c): a column of lists, or one for each value."""
+    lists = columns == ["logits"] or (len(columns) == 1 and not _is_number(table.column(columns[0]).type))
+    if lists:
+        return list_matrix(table.column(columns[0]), name)
     parts = [_numbers(table.column(column), name, column) for column in columns]
     matrix = np.empty((table.num_rows, len(parts)), dtype=np.result_type(*parts))
     for i, part in enumerate(parts):
@@ -241,7 +242,7 @@ def _numbers(column: Any, name: str, label: str) -> NDArray[Any]:
     if pa.types.is_decimal(kind):
         column, kind = column.cast(pa.float64()), pa.float64()
     _refuse_nulls(column, name, f", column {label!r}")
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    if not _is_number(kind):
         raise InputError(f"{name} must be numbers; column {label!r} holds {kind}.")
     values: NDArray[Any] = (
         column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
@@ -284,6 +285,13 @@ def _is_list(kind: Any) -> bool:
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    """Say whether an Arrow type is one of numbers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def _chunks(column: Any) -> Iterable[tuple[int, Any]]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from leadline.data import archives, tables
 from leadline.data.arrays import brief, one_line
+from leadline.data.columns import Columns, Kind, named_labels
 from leadline.data.outputs import Outputs
 from leadline.data.tables import Contents
 from leadline.errors import InputError
@@ -27,12 +29,14 @@ _RESERVED = re.compile(r"logits|logit_\d+|labels?|classes")
 class Format:
     """How files of one suffix are read and written."""
 
-    read: Callable[[Path], Contents]
+    read: Callable[[Path, Columns], Contents]
     write: Callable[[Outputs, Path], None]
 
 
 # ----------------------------------------------------------------------------------------- the contract
-def read_outputs(path: str | os.PathLike[str], *, classes: Sequence[str] | None = None) -> Outputs:
+def read_outputs(
+    path: str | os.PathLike[str], *, classes: Sequence[str] | None = None, columns: Columns | None = None
+) -> Outputs:
     """Read a classifier's outputs from a file.
 
     Parameters
@@ -47,6 +51,9 @@ def read_outputs(path: str | os.PathLike[str], *, classes: Sequence[str] | None 
     classes
         Names of the classes in the order of the logits, for files whose labels are names. Must agree with the
         names stored in the file, if there are any.
+    columns
+        Which columns or arrays hold what, where they are not named so, or hold probabilities or a score; a model that
+        is fitted on these outputs keeps it.
 
     Returns
     -------
@@ -61,9 +68,15 @@ def read_outputs(path: str | os.PathLike[str], *, classes: Sequence[str] | None 
     path = Path(path)
     with _one_clear_error(path, "read"):
         _require_file(path)
-        contents = _format_of(path).read(path)
+        mapping = columns or Columns()
+        contents = _format_of(path).read(path, mapping)
+        if mapping.kind == "score" and contents.classes is None and classes is None:
+            contents = replace(contents, classes=mapping.score_classes(contents.labels))
         names = _choose_classes(contents, classes)
-        return Outputs(contents.logits, contents.labels, contents.metadata, names)
+        labels = contents.labels
+        if labels is not None and columns is not None:
+            labels = named_labels(labels, names)
+        return _MAKERS[mapping.kind](contents.values, labels, contents.metadata, names, columns)
 
 
 def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -190,6 +203,17 @@ def _choose_classes(contents: Contents, given: Sequence[str] | None) -> Sequence
         )
     return names
 
+
+def _from_scores(values: Any, *rest: Any) -> Outputs:
+    """Take a score, as an array or as the one column of a table."""
+    return Outputs.from_scores(values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values, *rest)
+
+
+_MAKERS: Mapping[Kind, Callable[..., Outputs]] = {
+    "logits": Outputs,
+    "probabilities": Outputs.from_probabilities,
+    "score": _from_scores,
+}
 
 #: Suffix to format: the one place to add another.
 FORMATS: dict[str, Format] = {

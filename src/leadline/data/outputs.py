@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column, as_matrix, brief, is_probability_name
+from leadline.data.columns import Columns
+from leadline.data.probabilities import log_probabilities, two_columns
 from leadline.errors import InputError
 
 __all__ = [
@@ -46,6 +48,13 @@ class Outputs:
         Further columns, each of shape (n,): time, segment, anything to group by.
     classes
         Names of the columns, in their order; None for 0, 1, ..., c - 1. String labels need them.
+    columns
+        How they were found in a file, so that a model fitted on them finds its targets in the same way.
+
+    Attributes
+    ----------
+    n_saturated
+        Rows with a probability of exactly 0 or 1, where the outputs were probabilities.
 
     Examples
     --------
@@ -57,6 +66,8 @@ class Outputs:
     labels: IntArray | None
     metadata: Mapping[str, NDArray[Any]]
     classes: tuple[str, ...] | None
+    columns: Columns | None
+    n_saturated: int = 0
 
     def __init__(
         self,
@@ -64,12 +75,13 @@ class Outputs:
         labels: Any = None,
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
     ) -> None:
         """Validate, and keep arrays of one kind only."""
         logits = as_logits(logits)
         names = None if classes is None else as_classes(classes, logits.shape[1])
-        columns = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
-        for name, column in columns.items():
+        others = {name: as_column(column, f"metadata column {name!r}") for name, column in (metadata or {}).items()}
+        for name, column in others.items():
             if column.shape != (len(logits),):
                 raise InputError(
                     f"metadata column {name!r} must have one value for each of the {len(logits)} rows; "
@@ -77,8 +89,74 @@ class Outputs:
                 )
         object.__setattr__(self, "logits", logits)
         object.__setattr__(self, "labels", None if labels is None else as_labels(labels, logits, classes=names))
-        object.__setattr__(self, "metadata", columns)
+        object.__setattr__(self, "metadata", others)
         object.__setattr__(self, "classes", names)
+        object.__setattr__(self, "columns", columns)
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        probabilities: Any,
+        labels: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
+    ) -> Self:
+        """Take outputs that are probabilities: their logarithms serve as logits.
+
+        Parameters
+        ----------
+        probabilities
+            Shape (n, c): from 0 to 1, each row with a sum of 1.
+        labels, metadata, classes, columns
+            As for ``Outputs``.
+
+        Notes
+        -----
+        Softmax methods do with log-probabilities exactly what they do with logits, as softmax gives the probabilities
+        back. Values below 1e-6 count as 1e-6, as zero has no logarithm: ``n_saturated`` says in how many rows one was
+        exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
+        these are others for log-probabilities than for the logits they came from; docs/your-model.md has the cost.
+
+        Examples
+        --------
+        >>> outputs = Outputs.from_probabilities([[0.9, 0.1], [0.0, 1.0]])
+        >>> outputs.logits.argmax(axis=1), outputs.n_saturated
+        (array([0, 1]), 1)
+        """
+        logits, n_saturated = log_probabilities(as_matrix(probabilities, "probabilities"))
+        made = cls(logits, labels, metadata, classes, columns)
+        object.__setattr__(made, "n_saturated", n_saturated)
+        return made
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        labels: Any = None,
+        metadata: Mapping[str, Any] | None = None,
+        classes: Sequence[str] | None = None,
+        columns: Columns | None = None,
+    ) -> Self:
+        """Take the outputs of a binary classifier that are one score: the probability of the second class.
+
+        Parameters
+        ----------
+        scores
+            Shape (n,): from 0 to 1.
+        labels
+            Shape (n,): 0 or 1 (or False and True), or names of ``classes``.
+        metadata, columns
+            As for ``Outputs``.
+        classes
+            The names of the two classes, the one that the score is for last.
+
+        Examples
+        --------
+        >>> Outputs.from_scores([0.2, 0.7], labels=["ham", "spam"], classes=["ham", "spam"]).accuracy
+        1.0
+        """
+        return cls.from_probabilities(two_columns(as_column(scores, "scores")), labels, metadata, classes, columns)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -163,8 +241,9 @@ def as_labels(
 ) -> IntArray:
     """Return ``value`` as class indices of shape (n,), one for each row of ``logits``.
 
-    Integers from 0 to c - 1 are taken as they are; strings only with ``classes``, the names of the logit
-    columns in order. Anything else is an error: a label that is guessed wrong makes every estimate wrong.
+    Integers from 0 to c - 1 are taken as they are, and so are False and True for two classes; strings only with
+    ``classes``, the names of the logit columns in order. Anything else is an error: a label that is guessed wrong makes
+    every estimate wrong.
     """
     array = as_column(value, name)
     n, c = logits.shape
@@ -172,6 +251,8 @@ def as_labels(
         raise InputError(f"{name} must have shape ({n},), one for each row of logits; got {array.shape}.")
     if array.dtype.kind == "O" and all(map(_is_integer, array)):
         array = np.array(array.tolist())
+    if array.dtype.kind == "b" and c == 2:
+        return array.astype(np.int64)
     if array.dtype.kind in "OUT":
         return _labels_from_names(array, name, classes)
     if array.dtype.kind not in "iu":

@@ -12,14 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import (
-    brief,
-    column_values,
-    label_column,
-    logit_columns,
-    refuse_probabilities,
-    table_matrix,
-)
+from leadline.data.arrays import column_values, table_matrix
+from leadline.data.columns import Columns
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 
@@ -32,39 +26,40 @@ _ARROW_UNITS = {
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file holds, before it is checked and becomes :class:`leadline.Outputs`."""
+    """What a file holds, before it is checked and becomes :class:`leadline.Outputs`.
 
-    logits: NDArray[Any]
+    Attributes
+    ----------
+    values
+        Shape (n, c): logits or probabilities; shape (n,) or (n, 1) for a score.
+    labels, metadata, classes
+        As ``Outputs`` has them, not yet checked.
+    """
+
+    values: NDArray[Any]
     labels: NDArray[Any] | None = None
     metadata: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     classes: Sequence[str] | None = None
 
 
-def require_logits(found: bool, names: Sequence[str], kind: str) -> None:
-    """Refuse a file without logits, saying what it has instead."""
-    if not found:
-        refuse_probabilities(names)
-        raise InputError(f"has no logits; {kind} must be named so, but the names are: {brief(names) or 'none'}.")
-
-
-def from_table(table: Any) -> Contents:
-    """Split an Arrow table into logits, labels and everything else.
+def from_table(table: Any, columns: Columns) -> Contents:
+    """Split an Arrow table into values, labels and everything else.
 
     Parameters
     ----------
     table
-        An Arrow table with a list column ``logits`` or columns ``logit_0``, ``logit_1``, ...
+        An Arrow table.
+    columns
+        Which of its columns hold what.
     """
     names = table.column_names
-    columns = logit_columns(names)
-    require_logits(bool(columns), names, "a list column `logits` or columns `logit_0`, `logit_1`, ...")
-    label = label_column(names)
+    found, label = columns.find(names), columns.label_in(names)
     stored = (table.schema.metadata or {}).get(CLASSES_KEY.encode())
     return Contents(
-        logits=table_matrix(table, columns),
+        values=table_matrix(table, found, columns.kind),
         labels=None if label is None else column_values(table.column(label)),
-        metadata={name: column_values(table.column(name)) for name in names if name not in (*columns, label)},
-        classes=None if stored is None else parse_classes(stored),
+        metadata={name: column_values(table.column(name)) for name in names if name not in (*found, label)},
+        classes=columns.classes(found) if stored is None else parse_classes(stored),
     )
 
 
@@ -116,7 +111,7 @@ def storable(values: NDArray[Any]) -> NDArray[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ files
-def read_csv(path: Path) -> Contents:
+def read_csv(path: Path, columns: Columns) -> Contents:
     """Read a CSV file with a header line."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -131,7 +126,7 @@ def read_csv(path: Path) -> Contents:
         parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
         # "NA" can name a class or a country: only an empty cell is missing, and "" in quotes is a text.
         convert_options=arrow_csv.ConvertOptions(
-            column_types={name: pa.float64() for name in logit_columns(names) if name != "logits"},
+            column_types={name: pa.float64() for name in _number_columns(names, columns)},
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
@@ -140,7 +135,16 @@ def read_csv(path: Path) -> Contents:
     for column in table.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"column {column.name!r} is not text in UTF-8; save the file in that encoding.")
-    return from_table(table)
+    return from_table(table, columns)
+
+
+def _number_columns(names: Sequence[str], columns: Columns) -> list[str]:
+    """Return the columns that must be read as numbers: all that hold values, but a single one that may hold lists."""
+    try:
+        found = columns.find(names)
+    except InputError:
+        return []  # said again, with the table's own names, once it has been read
+    return found if len(found) > 1 or columns.width == 1 else []
 
 
 def write_csv(outputs: Outputs, path: Path) -> None:
@@ -153,7 +157,7 @@ def write_csv(outputs: Outputs, path: Path) -> None:
     arrow_csv.write_csv(pa.table(logits | _other_columns(outputs)), path)
 
 
-def read_parquet(path: Path) -> Contents:
+def read_parquet(path: Path, columns: Columns) -> Contents:
     """Read a Parquet file."""
     from pyarrow import parquet
 
@@ -161,7 +165,7 @@ def read_parquet(path: Path) -> Contents:
         # Real logits need more than a bit a row; a few bytes that claim millions would only fill the memory.
         if file.metadata.num_rows > max(10**6, 8 * path.stat().st_size):
             raise InputError(f"claims {file.metadata.num_rows} rows, more than a file of its size can hold.")
-        return from_table(file.read())
+        return from_table(file.read(), columns)
 
 
 def write_parquet(outputs: Outputs, path: Path) -> None:
@@ -171,7 +175,7 @@ def write_parquet(outputs: Outputs, path: Path) -> None:
     parquet.write_table(to_table(outputs), path)
 
 
-def read_arrow(path: Path) -> Contents:
+def read_arrow(path: Path, columns: Columns) -> Contents:
     """Read an Arrow IPC file (also known as Feather) or stream; uncompressed logits stay on disk, mapped."""
     import pyarrow as pa
 
@@ -181,7 +185,7 @@ def read_arrow(path: Path) -> Contents:
         with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source) as reader:
             table = reader.read_all()
     table.validate(full=True)  # the reader takes offsets on trust, and a wrong one points outside the file
-    return from_table(table)
+    return from_table(table, columns)
 
 
 def write_arrow(outputs: Outputs, path: Path) -> None:

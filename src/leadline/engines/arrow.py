@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.arrays import column_values, label_column, logit_columns, one_line
+from leadline.data.arrays import column_values, one_line
+from leadline.data.columns import Columns, named_labels
 from leadline.data.outputs import FloatArray, as_labels
 from leadline.data.segments import Groups, Key, resolve
-from leadline.data.tables import CLASSES_KEY, parse_classes, require_logits
+from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_logits
 from leadline.engines.lake import LakeFile, find_files
@@ -45,6 +46,7 @@ def estimate_files(
     together: bool = False,
     skip_bad: bool = False,
     classes: Sequence[str] | None = None,
+    columns: Columns | None = None,
     progress: StreamProgress | None = None,
 ) -> Estimates:
     """Estimate the accuracy over a table in Parquet or Arrow files, larger than memory if need be.
@@ -68,6 +70,8 @@ def estimate_files(
         Leave out files that cannot be read and rows that are not finite, and list them, instead of stopping.
     classes
         Names of the classes, for labels that are names; None for those that the model learned.
+    columns
+        Which columns hold what; None for what the model learned from the file that it was fitted on.
     progress
         Called now and then with files done, files in all, rows done and rows per second.
 
@@ -83,7 +87,10 @@ def estimate_files(
     """
     condition = None if where is None else conditions.parse(where)
     model._check_fitted()
-    stream = _Stream(find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes, progress=progress)
+    mapping = columns or model.columns_ or Columns()
+    stream = _Stream(
+        find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes, columns=mapping, progress=progress
+    )
     while True:
         try:
             found = drive(model, stream.scan, grouped=bool(by))
@@ -114,10 +121,11 @@ class _Stream:
         *,
         skip_bad: bool,
         classes: Sequence[str] | None,
+        columns: Columns,
         progress: StreamProgress | None,
     ) -> None:
         self.files, self.model, self.by, self.condition = files, model, by, condition
-        self.skip_bad, self.classes, self.progress = skip_bad, classes, progress
+        self.skip_bad, self.classes, self.columns, self.progress = skip_bad, classes, columns, progress
         self.groups = Groups(len(by))
         self.keys: list[Key] = []
         self.bad: set[str] = set()
@@ -187,13 +195,11 @@ class _Stream:
 
         fragment = file.open()
         schema = _with_partition_fields(fragment.physical_schema, file)
-        logits = logit_columns(schema.names)
-        require_logits(bool(logits), schema.names, "a list column `logits` or columns `logit_0`, `logit_1`, ...")
-        label = label_column(schema.names)
+        logits, label = self.columns.find(schema.names), self.columns.label_in(schema.names)
         types = {name: schema.field(name).type for name in schema.names if name not in (*logits, label)}
         keys = resolve(self.by, types, "this file")
         self.keys = self.keys or keys
-        classes = self._class_names(schema)
+        classes = self._class_names(schema, logits)
         expression, needed = None, {*logits, *(key.column for key in keys), *([label] if label else [])}
         if self.condition is not None:
             expression = conditions.to_arrow(self.condition, schema)
@@ -223,7 +229,7 @@ class _Stream:
         self, file: LakeFile, table: Any, logits: list[str], rows: Any
     ) -> tuple[tuple[Any, FloatArray] | None, int]:
         """Return a table and its logits without bad rows, and how many these were; a bad row stops, unless skipped."""
-        matrix, good = good_logits(table, logits, self.model.n_classes_)
+        matrix, good = good_logits(table, logits, self.model.n_classes_, self.columns)
         left = 0
         if good is not None:
             if not self.skip_bad:
@@ -241,15 +247,16 @@ class _Stream:
         table, matrix = found
         right = None
         if label is not None:
-            labels = as_labels(column_values(table.column(label)), matrix, classes=classes)
+            values = named_labels(column_values(table.column(label)), classes)
+            labels = as_labels(values, matrix, classes=classes)
             right = matrix.argmax(axis=1) == labels
         numbers = self.groups.numbers([key.values(table.column(key.column)) for key in keys], len(matrix))
         return Block(matrix, numbers, right)
 
-    def _class_names(self, schema: Any) -> Sequence[str] | None:
+    def _class_names(self, schema: Any, found: Sequence[str]) -> Sequence[str] | None:
         """Return the names of the classes: those in the file, those given, or those that the model learned."""
         stored = (schema.metadata or {}).get(CLASSES_KEY.encode())
-        names = self.classes if stored is None else parse_classes(stored)
+        names = (self.classes or self.columns.classes(found)) if stored is None else parse_classes(stored)
         self.model._check_classes(names)
         return self.model.class_names if names is None else names
 

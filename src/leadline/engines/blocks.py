@@ -8,21 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import table_matrix
+from leadline.data.columns import Columns
 from leadline.data.outputs import FloatArray
 from leadline.errors import InputError
 
 
-def good_logits(table: Any, names: list[str], n_classes: int) -> tuple[FloatArray, NDArray[np.bool_] | None]:
-    """Return the logits of the rows that have them, all finite, and which rows these are.
+def good_logits(
+    table: Any, names: list[str], n_classes: int, columns: Columns
+) -> tuple[FloatArray, NDArray[np.bool_] | None]:
+    """Return the logits of the rows that have values, all finite, and which rows these are.
 
     Parameters
     ----------
     table
         An Arrow table with at least one row.
     names
-        A list column, or one column for each class.
+        A list column, one column for each class, or the one of a score.
     n_classes
         The number of classes c; another is an error.
+    columns
+        What the values are.
 
     Returns
     -------
@@ -31,16 +36,21 @@ def good_logits(table: Any, names: list[str], n_classes: int) -> tuple[FloatArra
     """
     good = _known(table, names)
     matrix = _matrix(table if good is None else table.filter(good), names)
-    if len(matrix) and matrix.shape[1] != n_classes:
-        raise InputError(f"logits must have {n_classes} classes, as in fit; got {matrix.shape[1]}.")
+    if len(matrix) and matrix.shape[1] != (columns.width or n_classes):
+        raise InputError(f"{columns.kind} must have {n_classes} classes, as in fit; got {matrix.shape[1]}.")
     # The extremes are NaN or infinite if any value is, and finding them needs no memory.
     if not len(matrix) or bool(np.isfinite(matrix.min()) and np.isfinite(matrix.max())):
-        return matrix, good
+        return _as_logits(matrix, n_classes, columns), good
     finite = np.isfinite(matrix).all(axis=1)
     if good is None:
-        return matrix[finite], np.asarray(finite)
+        return _as_logits(matrix[finite], n_classes, columns), np.asarray(finite)
     good[np.flatnonzero(good)[~finite]] = False
-    return matrix[finite], good
+    return _as_logits(matrix[finite], n_classes, columns), good
+
+
+def _as_logits(matrix: FloatArray, n_classes: int, columns: Columns) -> FloatArray:
+    """Return values as logits, shape (m, c), where there are any."""
+    return columns.to_logits(matrix) if len(matrix) else np.empty((0, n_classes))
 
 
 def _known(table: Any, names: list[str]) -> NDArray[np.bool_] | None:
@@ -65,8 +75,6 @@ def _known(table: Any, names: list[str]) -> NDArray[np.bool_] | None:
 
 def _matrix(table: Any, names: list[str]) -> FloatArray:
     """Return the logits of a table as float32 or float64, shape (n, c)."""
-    if len(names) == 1:
-        table, names = table.select(names).rename_columns(["logits"]), ["logits"]
     matrix = table_matrix(table, names)
     if matrix.dtype in (np.float32, np.float64):
         return np.asarray(matrix)

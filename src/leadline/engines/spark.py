@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leadline.data.arrays import column_values, logit_columns
+from leadline.data.columns import Columns, named_labels
 from leadline.data.outputs import as_labels
 from leadline.data.segments import Groups, Key, resolve
 from leadline.engines.blocks import good_logits
@@ -56,7 +57,7 @@ Label = tuple[Any, ...] | None
 def estimate(
     df: DataFrame,
     model: Estimator | str | Path,
-    logits: str | Sequence[str] = "logits",
+    logits: str | Sequence[str] | None = None,
     by: Sequence[str] = (),
     *,
     label: str | None = None,
@@ -72,7 +73,8 @@ def estimate(
     model
         A fitted estimator, or the file of one.
     logits
-        A column of arrays of c numbers, or c columns of numbers in the order of the classes.
+        A column of arrays of c numbers, or c columns of numbers in the order of the classes; None for the columns that
+        the model learned from the file that it was fitted on.
     by
         Columns to group by; ``time:week`` (or hour, day, month) cuts times. Without any, all rows are one group.
     label
@@ -122,13 +124,16 @@ class Job:
         self,
         df: DataFrame,
         model: Estimator | str | Path,
-        logits: str | Sequence[str],
+        logits: str | Sequence[str] | None,
         by: Sequence[str],
         *,
         label: str | None = None,
         skip_bad: bool = False,
     ) -> None:
-        self.columns = _logit_names(df.columns, logits)
+        self.estimator = model if isinstance(model, Estimator) else load(model)
+        self.mapping = self.estimator.columns_ or Columns()
+        self.columns = self.mapping.find(df.columns) if logits is None else _logit_names(df.columns, logits)
+        label = self.mapping.label_in(df.columns) if label is None and logits is None else label
         missing = [name for name in (*self.columns, *([label] if label else [])) if name not in df.columns]
         if missing:
             raise InputError(f"column {missing[0]!r} is not in the DataFrame; it has {', '.join(df.columns)}.")
@@ -138,9 +143,7 @@ class Job:
         needed = {*self.columns, *(key.column for key in self.keys), *([label] if label else []), FILE, ROW}
         self.df = df.select(*[name for name in df.columns if name in needed])
         self.key_fields = [sql.StructField(key.name, _key_type(df, key)) for key in self.keys]
-        data = _model_bytes(model)
-        self.estimator = _load(data)
-        self._model = _share(self.session, data)
+        self._model = _share(self.session, to_bytes(self.estimator))
         self._numbers: dict[tuple[Any, ...], int] = {}
 
     def labels(self) -> list[tuple[Any, ...]]:
@@ -282,7 +285,8 @@ class _Worker:
         table = pa.Table.from_batches([batch])
         if not table.num_rows:
             return
-        matrix, good = good_logits(table, names, self.one.estimator.n_classes_)
+        estimator = self.one.estimator
+        matrix, good = good_logits(table, names, estimator.n_classes_, estimator.columns_ or Columns())
         groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
         if good is not None:
             if not skip_bad:
@@ -292,8 +296,8 @@ class _Worker:
         if len(matrix):
             right = None
             if label is not None:
-                classes = self.one.estimator.class_names
-                labels = as_labels(column_values(table.column(label)), matrix, classes=classes)
+                values = named_labels(column_values(table.column(label)), estimator.class_names)
+                labels = as_labels(values, matrix, classes=estimator.class_names)
                 right = matrix.argmax(axis=1) == labels
             self.sums.add(self.one.reduce(Block(matrix, groups if self.keys else None, right)))
 
@@ -332,11 +336,6 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: sql.StructType) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------- the model
-def _model_bytes(model: Estimator | str | Path) -> bytes:
-    """Return the file of a fitted estimator."""
-    return to_bytes(model if isinstance(model, Estimator) else load(model))
-
-
 @lru_cache(maxsize=4)
 def _load(data: bytes) -> Estimator:
     """Return the estimator in the bytes of a model file; a worker that serves many partitions keeps it."""

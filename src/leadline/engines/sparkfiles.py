@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leadline.data.arrays import label_column, logit_columns, one_line
+from leadline.data.arrays import one_line
+from leadline.data.columns import Columns
 from leadline.engines import where as conditions
 from leadline.engines.arrow import BadFileError
 from leadline.engines.lake import LakeFile, find_files, is_url
@@ -57,16 +58,15 @@ def estimate_place(
     The driver reads the footer of each file first, so that a bad file is named before any work begins.
     """
     condition = None if where is None else conditions.parse(where)
-    files, left_out = _readable(find_files(place), skip_bad=skip_bad)
+    files, left_out = _readable(find_files(place), estimator.columns_ or Columns(), skip_bad=skip_bad)
     with _session(master) as session, _clear_errors(place):
         df = _read(session, files)
-        label = label_column(df.columns)
         if condition is not None:
             unknown = conditions.columns(condition) - set(df.columns)
             if unknown:
                 raise InputError(f"column {min(unknown)!r} of the condition is not in the table.")
             df = df.where(conditions.to_sql(condition))
-        job = Job(df, estimator, "logits", by, label=label, skip_bad=skip_bad)
+        job = Job(df, estimator, None, by, skip_bad=skip_bad)
         found = job.run()
     bad_rows = int(found.sums.counts(ALL)[3])
     if bad_rows:
@@ -80,7 +80,7 @@ def estimate_place(
     )
 
 
-def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFile], list[LeftOut]]:
+def _readable(files: Sequence[LakeFile], columns: Columns, *, skip_bad: bool) -> tuple[list[LakeFile], list[LeftOut]]:
     """Return the files whose footer makes sense, and the others as left out; without leave, a bad one stops."""
     import pyarrow as pa
 
@@ -89,8 +89,7 @@ def _readable(files: Sequence[LakeFile], *, skip_bad: bool) -> tuple[list[LakeFi
         try:
             if not file.path.lower().endswith(".parquet"):
                 raise InputError("engine 'spark' reads .parquet files.")
-            if not logit_columns(file.open().physical_schema.names):
-                raise InputError("has no logits.")
+            columns.find(file.open().physical_schema.names)
             good.append(file)
         except (pa.ArrowException, OSError, InputError) as error:
             reason = f"{file.name}: cannot be read; is it complete? ({one_line(error)})."

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.columns import Columns
 from leadline.data.outputs import FloatArray, IntArray, Outputs, as_logits, same_classes
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
@@ -49,6 +50,7 @@ class Estimator(Parameters, ABC):
 
     n_classes_: int
     classes_: tuple[str | int, ...]
+    columns_: Columns | None
     source_: SourceProfile
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -126,6 +128,7 @@ class Estimator(Parameters, ABC):
         self._forget()
         self.n_classes_, self.source_ = source.n_classes, profile
         self.classes_ = source.classes or tuple(range(source.n_classes))
+        self.columns_ = source.columns
         try:
             self._fit(source.logits, source.labels)
         except BaseException:  # an interrupted fit must not pass for a finished one either

@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import one_line
+from leadline.data.columns import Columns
 from leadline.data.files import write_bytes
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -136,7 +137,12 @@ def from_bytes(
 def _with_profile(state: dict[str, Any], scalars: dict[str, Any]) -> dict[str, Any]:
     """Return learned state with the profile of the source put together from its parts."""
     arrays = {name.removeprefix(_SOURCE): state.pop(name) for name in list(state) if name.startswith(_SOURCE)}
-    return state | {"source_": SourceProfile(**arrays, **scalars), "classes_": tuple(state["classes_"])}
+    columns = state["columns_"]
+    return state | {
+        "source_": SourceProfile(**arrays, **scalars),
+        "classes_": tuple(state["classes_"]),
+        "columns_": None if columns is None else Columns(**columns),
+    }
 
 
 def _from_first(state: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def _from_first(state: dict[str, Any]) -> dict[str, Any]:
     profile = SourceProfile.learn(**{name: state.pop(old) for name, old in names.items()})
     if "widths_" in state:  # ALSA did not note then how its search for widths went
         state.setdefault("width_search_", "unknown")
-    return state | {"source_": profile, "classes_": tuple(range(state["n_classes_"]))}
+    return state | {"source_": profile, "classes_": tuple(range(state["n_classes_"])), "columns_": None}
 
 
 def _read(data: bytes, place: str) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
@@ -205,6 +211,8 @@ def _plain(value: Any) -> Any:
     """Return what JSON has no word for as what it has."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Columns):
+        return asdict(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError
