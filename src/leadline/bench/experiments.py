@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from leadline.bench.pipeline import SEEDS
 from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
 from leadline.comparison import Progress
 from leadline.errors import InputError
-from leadline.estimators import METHODS, make
+from leadline.estimators import ALSA, METHODS, make
 from leadline.estimators.alsa.training import PARTS
 from leadline.version import __version__
 
@@ -35,8 +36,18 @@ def _learn(fixed: Sequence[str]) -> list[str]:
     return [name for name in PARTS if name not in fixed]
 
 
+def _paper(influence: Literal["gaussian", "exponential"]) -> dict[str, Any]:
+    """Return the paper's choices, as far as they differ from the defaults, as options that JSON can hold."""
+    ours, paper = ALSA(influence=influence).get_params(), ALSA.paper(influence).get_params()
+    return {name: value for name, value in paper.items() if value != ours[name]}
+
+
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
-    "main": tuple(Variant(name, name) for name in METHODS),
+    "main": (
+        *(Variant(name, name) for name in METHODS),
+        Variant("alsa-g-paper", "alsa-g", _paper("gaussian")),
+        Variant("alsa-e-paper", "alsa-e", _paper("exponential")),
+    ),
     "ablation": tuple(Variant(name, "alsa-g", {"learn": _learn(fixed)}) for name, fixed in _FIXED.items()),
     "init": tuple(Variant(name, "alsa-g", {"init": name}) for name in ("balanced", "sample", "random")),
     "alpha": tuple(

@@ -69,8 +69,8 @@ class Columns:
             if not found:
                 refuse_probabilities(names)
                 raise InputError(
-                    "has no logits; an array `logits`, a list column `logits` or columns `logit_0`, `logit_1`, ... must be "
-                    f"named so, but the names are: {brief(names) or 'none'}. Say which columns hold them."
+                    "has no logits; an array `logits`, a list column `logits` or columns `logit_0`, `logit_1`, ... "
+                    f"must be named so, but the names are: {brief(names) or 'none'}. Say which columns hold them."
                 )
             return found
         if "*" not in self.values:

@@ -66,3 +66,47 @@ class Constants:
 
 
 CONSTANTS = Constants()
+
+
+@dataclass(frozen=True)
+class PaperChoices:
+    """What the paper leaves open for one kind of influence, with one setting for all data (docs/studies/alsa_paper.py).
+
+    Attributes
+    ----------
+    peak
+        The constant initial peak, positive at right and negative at wrong samples.
+    width
+        Mean and standard deviation of the normal distribution of the initial widths.
+    alpha
+        The fixed share of the area within reach.
+    learning_rate, max_epochs
+        Of the training.
+    """
+
+    peak: float
+    width: tuple[float, float]
+    alpha: float
+    learning_rate: float
+    max_epochs: int
+
+
+PAPER: Mapping[str, PaperChoices] = MappingProxyType(
+    {
+        "gaussian": PaperChoices(peak=0.05, width=(10.0, 2.0), alpha=0.98, learning_rate=0.02, max_epochs=100),
+        "exponential": PaperChoices(peak=0.05, width=(10.0, 2.0), alpha=0.9, learning_rate=0.02, max_epochs=100),
+    }
+)
+
+#: The paper's numbers of anchors, by dataset; it gives none for ogbn-arxiv.
+PAPER_ANCHORS: Mapping[str, int] = MappingProxyType(
+    {
+        "cifar10": 3000,
+        "cifar100": 3000,
+        "imagenet": 20_000,
+        "amazon": 5000,
+        "waterbirds": 500,
+        "mnist": 3000,
+        "office31": 300,
+    }
+)

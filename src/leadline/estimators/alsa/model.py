@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import asdict
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
-from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
+from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS, PAPER, PAPER_ANCHORS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
 from leadline.estimators.alsa.kernels.base import MAX_WIDTH
 from leadline.estimators.alsa.training import (
@@ -102,6 +103,13 @@ class ALSA(Estimator):
         "balanced" draws the positions from the source logits, equally from each predicted class, so that rare classes
         have anchors too; "sample" from all of them alike, as the paper does; "random" from a normal distribution with
         the logits' mean and spread.
+    peak
+        The size of every initial peak, with the sign of its sample; None for the size with which the estimate on the
+        source starts out right.
+    width
+        Mean and standard deviation of the initial widths; None for widths that follow the data's own distances.
+    unit_anchors
+        Whether initial positions are scaled to length 1, or are the logits as they are.
     learn
         Which of "anchors", "peaks" and "widths" training may change.
     epsilon
@@ -164,6 +172,9 @@ class ALSA(Estimator):
         alpha: float | None = None,
         rectify: Literal["total", "single"] | None = "total",
         init: Init = "balanced",
+        peak: float | None = None,
+        width: tuple[float, float] | None = None,
+        unit_anchors: bool = True,
         learn: Collection[str] = PARTS,
         epsilon: float = CONSTANTS.epsilon,
         max_epochs: int | None = None,
@@ -178,6 +189,9 @@ class ALSA(Estimator):
         self.alpha = alpha
         self.rectify = rectify
         self.init = init
+        self.peak = peak
+        self.width = width
+        self.unit_anchors = unit_anchors
         self.learn = learn
         self.epsilon = epsilon
         self.max_epochs = max_epochs
@@ -192,6 +206,44 @@ class ALSA(Estimator):
         if name in self._stored_as:
             raise AttributeError(f"{name} is a method; to change the option, use set_params({name}={value!r}).")
         super().__setattr__(name, value)
+
+    @classmethod
+    def paper(
+        cls, influence: Literal["gaussian", "exponential"] = "gaussian", *, dataset: str | None = None, **options: Any
+    ) -> Self:
+        """Return ALSA with the paper's own choices.
+
+        Anchors are sampled from the source's logits as they are, peaks are constant with the sign of their sample,
+        widths are normally distributed, alpha is fixed for each influence, and training stops by the paper's rule. What
+        the paper does not give (peak, mean and spread of the widths, rate, epochs, alpha) has one setting for all data
+        (docs/alsa-defaults.md); each is an option.
+
+        Parameters
+        ----------
+        influence
+            As for ``ALSA``.
+        dataset
+            One of the paper's, for its number of anchors: cifar10, cifar100, imagenet, amazon, waterbirds, mnist or
+            office31. None chooses the number from those of samples and classes, as ``ALSA`` does.
+        options
+            Further options of ``ALSA``; they win.
+
+        Examples
+        --------
+        >>> ALSA.paper("exponential", dataset="mnist").n_anchors
+        3000
+        """
+        if influence not in PAPER:
+            raise InputError(f"influence must be one of {', '.join(PAPER)}; got {influence!r}.")
+        if dataset is not None and dataset not in PAPER_ANCHORS:
+            raise InputError(f"dataset must be one of {', '.join(PAPER_ANCHORS)}; got {dataset!r}.")
+        choices = {
+            "n_anchors": None if dataset is None else PAPER_ANCHORS[dataset],
+            "init": "sample",
+            "unit_anchors": False,
+            **asdict(PAPER[influence]),
+        }
+        return cls(influence=influence, **{**choices, **options})
 
     @property
     def method(self) -> str:
@@ -215,7 +267,7 @@ class ALSA(Estimator):
             raise InputError(f"alpha must be between 0 and 1; got {self.alpha}.")
         positive = {
             "n_anchors": self.n_anchors, "epsilon": self.epsilon, "max_epochs": self.max_epochs,
-            "learning_rate": self.learning_rate, "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate, "batch_size": self.batch_size, "peak": self.peak,
         }  # fmt: skip
         for name, amount in positive.items():
             if amount is not None and not amount > 0:
@@ -230,6 +282,7 @@ class ALSA(Estimator):
         placed = place(
             kernel, logits, correct,
             n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
+            peak=self.peak, width=self.width, unit_anchors=self.unit_anchors,
         )  # fmt: skip
         options = Training(
             learn=frozenset(self.learn), epsilon=self.epsilon,

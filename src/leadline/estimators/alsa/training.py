@@ -9,7 +9,7 @@ or 1,000.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -89,6 +89,9 @@ def place(
     init: Init,
     rng: np.random.Generator,
     reach: float | None = None,
+    peak: float | None = None,
+    width: tuple[float, float] | None = None,
+    unit_anchors: bool = True,
 ) -> Placed:
     """Place anchors where the source's logits are.
 
@@ -115,6 +118,12 @@ def place(
         Of everything random.
     reach
         How much of its own class an anchor feels at first; None for the default of the influence.
+    peak
+        The size of every initial peak; None for the one with which the estimate on the source starts out right.
+    width
+        Mean and standard deviation of the initial widths; None for those that give this reach.
+    unit_anchors
+        Whether positions have length 1; otherwise they are the logits as they are.
     """
     n, c = logits.shape
     chosen = _draw_rows(logits, n_anchors, init, rng)
@@ -127,23 +136,19 @@ def place(
         positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
         right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
     else:
-        positions = unit_rows(logits[chosen])
+        positions = unit_rows(logits[chosen]) if unit_anchors else np.asarray(logits[chosen])
         right = correct[chosen]
     signs = np.where(right, 1.0, -1.0)
+    drawn = None if width is None else rng.normal(*width, size=n_anchors)
 
-    some = kernel.asarray(positions[:: max(1, n_anchors // CONSTANTS.anchor_sample)])
-    ones = np.ones(len(some))
-
-    def mean_decay(log_width: float) -> float:
-        equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
-        return float(kernel.influence(neighbours, equal).mean())
-
-    target = (reach or DEFAULTS[power].reach) / c
-    log_width = _solve(mean_decay, target, CONSTANTS.log_widths)
-    width_search = "at_limit" if mean_decay(CONSTANTS.log_widths[1]) > target else "solved"
-    widths = np.exp(log_width) * (1.0 + CONSTANTS.width_spread * rng.normal(size=n_anchors))
-
-    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(widths), power)
+    width_search = "given"
+    if drawn is None:
+        target = (reach or DEFAULTS[power].reach) / c
+        log_width, width_search = _search_width(kernel, positions, neighbours, power, target)
+        drawn = np.exp(log_width) * (1.0 + CONSTANTS.width_spread * rng.normal(size=n_anchors))
+    field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(drawn), power)
+    if peak is not None:
+        return Placed(replace(field, peaks=kernel.asarray(peak * signs)), others, width_search)
     influence = kernel.influence(logits[sample], field)
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (
@@ -153,6 +158,21 @@ def place(
     log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
     field = AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
     return Placed(field, others, width_search)
+
+
+def _search_width(
+    kernel: Kernel, positions: FloatArray, neighbours: FloatArray, power: int, target: float
+) -> tuple[float, str]:
+    """Return the logarithm of the width at which the average pair decays to a target, and how the search went."""
+    some = kernel.asarray(positions[:: max(1, len(positions) // CONSTANTS.anchor_sample)])
+    ones = np.ones(len(some))
+
+    def mean_decay(log_width: float) -> float:
+        equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
+        return float(kernel.influence(neighbours, equal).mean())
+
+    found = _solve(mean_decay, target, CONSTANTS.log_widths)
+    return found, "at_limit" if mean_decay(CONSTANTS.log_widths[1]) > target else "solved"
 
 
 def train(
