@@ -10,6 +10,8 @@ import numpy as np
 
 from leadline.bench.rows import Row
 
+_EQUAL = 1e-12
+
 
 @dataclass(frozen=True)
 class Score:
@@ -20,17 +22,16 @@ class Score:
     mae
         Mean absolute error over all rows.
     std
-        Standard deviation of the absolute errors over all rows: seeds, models and targets. The paper's
-        baselines, with nothing random in them, have a standard deviation on pretrained models too, so it
-        pools the same way.
+        Sample standard deviation (of n - 1) of the absolute errors over all rows: seeds, models and targets; None
+        for a single row. The paper's Tables 2 and 3 agree with each other only if its deviations are these.
     seed_std
         Standard deviation, over seeds, of the mean absolute error of each seed; None with fewer than two
         seeds.
     r2
         1 - sum (estimate - truth)^2 / sum (truth - mean truth)^2: agreement with y = x, not with the best
-        line.
+        line. None where the truths do not differ.
     rho
-        Pearson's correlation of estimates and truths.
+        Pearson's correlation of estimates and truths; None where either do not differ.
     rows
         How many estimates.
     seconds, fit_seconds
@@ -38,7 +39,7 @@ class Score:
     """
 
     mae: float
-    std: float
+    std: float | None
     seed_std: float | None
     r2: float | None
     rho: float | None
@@ -69,14 +70,16 @@ def score(rows: Iterable[Row]) -> Score:
         if seed is not None:
             by_seed.setdefault(seed, []).append(float(error))
     means = [float(np.mean(values)) for values in by_seed.values()]
-    spread = float(np.sum((truths - truths.mean()) ** 2))
-    varied = spread > 0.0 and float(estimates.std()) > 0.0
+    # Equal numbers differ from their mean by rounding: a sum of squares above zero does not say that they vary.
+    truths_vary, estimates_vary = (float(np.ptp(values)) > _EQUAL for values in (truths, estimates))
     return Score(
         mae=float(errors.mean()),
-        std=float(errors.std()),
+        std=float(errors.std(ddof=1)) if len(rows) > 1 else None,
         seed_std=float(np.std(means, ddof=1)) if len(means) > 1 else None,
-        r2=1.0 - float(np.sum((estimates - truths) ** 2)) / spread if spread > 0.0 else None,
-        rho=float(np.corrcoef(estimates, truths)[0, 1]) if varied else None,
+        r2=1.0 - float(np.sum((estimates - truths) ** 2) / np.sum((truths - truths.mean()) ** 2))
+        if truths_vary
+        else None,
+        rho=float(np.corrcoef(estimates, truths)[0, 1]) if truths_vary and estimates_vary else None,
         rows=len(rows),
         seconds=float(np.mean([row.seconds for row in rows])),
         fit_seconds=float(np.mean([row.fit_seconds for row in rows])),
