@@ -94,10 +94,9 @@ def anchors(
     if source is not None and not in_space:  # in space they would hide what lies behind them
         behind = source[np.linspace(0, len(source) - 1, min(len(source), _MOST_BEHIND)).astype(int)]
         drawn.scatter(*behind[:, shown].T, s=2.0, c="0.85", linewidths=0, zorder=0, rasterized=True)
-    if in_space:  # a label beside the bar would run into the next panel
-        drawn.figure.colorbar(dots, ax=drawn, extend="both", pad=0.14, shrink=0.7).ax.set_title("peak", fontsize=9)
-    else:
-        drawn.figure.colorbar(dots, ax=drawn, label="peak (positive: right, negative: wrong)", extend="both")
+    below = {"location": "bottom", "shrink": 0.6, "pad": 0.1} if in_space else {}  # beside it, the next panel begins
+    label = "peak (positive: right, negative: wrong)"
+    drawn.figure.colorbar(dots, ax=drawn, label=label, extend="both", **below)
     keys = [float(f"{value:.2g}") for value in np.quantile(reach, [0.05, 0.5, 0.95])]
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=np.sqrt(scale) * key, markerfacecolor="none",
@@ -150,7 +149,7 @@ def anchor_sets(
     in_space = n_classes == 3 and pair is None
     fits = [ALSA(n_anchors=count, init="sample", seed=seed).fit(logits, labels) for count in chosen]
     pair = pair if pair is not None or in_space else _mistaken(fits[0])
-    figure, panels = new_figure(len(fits), size=(4.6, 3.8), three_d=in_space)
+    figure, panels = new_figure(len(fits), size=(4.6, 4.4 if in_space else 3.8), three_d=in_space)
     for ax, fit in zip(panels, fits, strict=True):
         anchors(fit, ax, logits=logits, pair=pair, names=names)
     for axis in ("xlim", "ylim", *(("zlim",) if in_space else ())):

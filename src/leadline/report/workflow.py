@@ -32,7 +32,7 @@ def workflow(ax: Axes | None = None) -> Axes:
     where it does not reach the threshold ``t``.
     """
     drawn = axes_or_new(ax, size=(9.2, 4.6))
-    drawn.set(xlim=(0, 13.4), ylim=(0, 6.4), aspect="equal")
+    drawn.set(xlim=(0, 13.4), ylim=(0, 6.05), aspect="equal")
     drawn.axis("off")
     for height, title in ((_LEARN, "Training: validation set, with labels"), (_USE, "Testing: target, without labels")):
         drawn.text(0.1, height + 1.25, title, fontsize=10, fontweight="bold", va="center")
@@ -55,10 +55,11 @@ def workflow(ax: Axes | None = None) -> Axes:
     _dots(drawn, (1.4, _USE), target, QUIET)
 
     _box(drawn, 5.2, _USE, "influence of all anchors")
-    _dots(drawn, (5.2, _USE), target[:1] * 0, "black", size=22)
+    sample = np.array([[0.5, 0.3]])
+    _dots(drawn, (5.2, _USE), sample, "black", size=22)
     _anchors(drawn, (5.2, _USE), faint=True)
     for x, y, *_ in _ANCHORS:
-        _arrow(drawn, (5.2 + x, _USE + y), (5.2, _USE), thin=True)
+        _arrow(drawn, (5.2 + x, _USE + y), (5.2 + sample[0, 0], _USE + sample[0, 1]), thin=True)
 
     drawn.add_patch(
         Polygon([(7.35, _USE), (8.3, _USE + 0.7), (9.25, _USE), (8.3, _USE - 0.7)], facecolor="white", edgecolor="0.3")
