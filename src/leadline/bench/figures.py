@@ -11,7 +11,7 @@ from typing import Any
 from leadline.bench.claims import NATURAL
 from leadline.bench.datasets import SUITES
 from leadline.bench.graphs.paper_tables import NETWORKS
-from leadline.bench.records import network_of
+from leadline.bench.records import counted_rows, network_of
 from leadline.bench.rows import Row, load_rows
 from leadline.errors import InputError
 
@@ -74,10 +74,11 @@ def _figures(out: Path) -> Iterator[tuple[str, Any]]:
 
 def _by_group(name: str, rows: list[Row], draw: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Yield a figure over all suites, and for each suite one by network and one by target, as the paper has them."""
+    suites = dict.fromkeys(row.suite for row in rows)
+    counted = {suite: counted_rows([row for row in rows if row.suite == suite]) for suite in suites}
     if rows:
-        yield name, draw(_records(rows))
-    for suite in dict.fromkeys(row.suite for row in rows):
-        own = [row for row in rows if row.suite == suite]
+        yield name, draw(_records([row for own in counted.values() for row in own]))
+    for suite, own in counted.items():
         if networks := [row for row in own if network_of(row.model) in _DRAWN_NETWORKS]:
             yield f"{name}-{suite}-networks", draw(_records(networks), by="network")
         targets = _drawn_targets(suite, {row.target for row in own})

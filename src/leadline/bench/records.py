@@ -94,8 +94,7 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
     for name, group in by_suite.items():
         suite = SUITES[name]
         kinds = {row.model: network_of(row.model) for row in group}
-        on_graphs = any(kind in NETWORKS for kind in kinds.values())
-        counted = [row for row in group if kinds[row.model] in NETWORKS] if on_graphs else group
+        counted = counted_rows(group)
         entry: dict[str, Any] = {
             "shift": suite.shift,
             "same_setting": suite.same_setting,
@@ -106,7 +105,7 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
             "by_model": {model: _scores([row for row in group if row.model == model]) for model in sorted(kinds)},
             "paper_rows": {},
         }
-        if on_graphs:
+        if any(kind in NETWORKS for kind in kinds.values()):
             entry["by_kind"] = {
                 kind: _scores([row for row in group if kinds[row.model] == kind]) for kind in sorted({*kinds.values()})
             }
@@ -123,6 +122,12 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
             }
         summary[name] = entry
     return summary
+
+
+def counted_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of a suite that count together: where models are networks on graphs, those of the paper."""
+    on_graphs = [row for row in rows if network_of(row.model) in NETWORKS]
+    return on_graphs or list(rows)
 
 
 def network_of(model: str) -> str:
