@@ -278,7 +278,8 @@ def test_space_has_room_for_three_classes_only(fitted: Any) -> None:
 
 
 def test_anchor_sets_share_their_axes(fitted: Any) -> None:
-    figure = learned.anchor_sets(*fitted[2][:2], counts=(30, 10))
+    z, y, _, _ = fitted[2]
+    figure = learned.anchor_sets(z, y, (30, 10))
     many, few = (ax for ax in figure.axes if ax.get_title())
     assert (many.get_title(), few.get_title()) == ("30 learnt anchors", "10 learnt anchors")
     assert [len(np.asarray(ax.collections[0].get_offsets())) for ax in (many, few)] == [30, 10]
