@@ -14,8 +14,9 @@ from command_line import Run
 from leadline.bench.claims import check_claims
 from leadline.bench.datasets import SUITES
 from leadline.bench.experiments import TRAINING_SIZES, TrainingSize, time_training
+from leadline.bench.graphs.paper_tables import graph_tables
 from leadline.bench.metrics import score
-from leadline.bench.records import load_measured, load_reported, record, reported_mae
+from leadline.bench.records import load_measured, load_reported, record, reported_scores, summarise
 from leadline.bench.result_tables import result_document
 from leadline.bench.rows import Row
 from leadline.errors import InputError
@@ -35,13 +36,18 @@ def test_scores_follow_their_formulas() -> None:
     got = score([make_row("ac", e, t, seed=i % 2) for i, (e, t) in enumerate(zip(estimates, truths, strict=True))])
     errors = np.abs(estimates - truths)
     np.testing.assert_allclose(got.mae, errors.mean())
-    np.testing.assert_allclose(got.std, errors.std())
+    np.testing.assert_allclose(got.std or 0, errors.std(ddof=1))
     np.testing.assert_allclose(got.seed_std or 0, np.std([errors[::2].mean(), errors[1::2].mean()], ddof=1))
     residual = ((estimates - truths) ** 2).sum() / ((truths - truths.mean()) ** 2).sum()
     np.testing.assert_allclose(got.r2 or 0, 1 - residual)
     np.testing.assert_allclose(got.rho or 0, np.corrcoef(estimates, truths)[0, 1])
     single = score([make_row("ac", 0.5, 0.4)])
-    assert (single.r2, single.rho, single.seed_std) == (None, None, None)
+    assert (single.std, single.r2, single.rho, single.seed_std) == (None, None, None, None)
+
+
+def test_r2_of_equal_truths_is_undefined_whatever_rounding_leaves() -> None:
+    got = score([make_row("ac", estimate, 0.1) for estimate in (0.2, 0.3, 0.4)])  # the mean of three 0.1 is not 0.1
+    assert (got.r2, got.rho) == (None, None)
 
 
 def test_truths_that_differ_by_rounding_only_have_no_r2() -> None:
@@ -92,7 +98,7 @@ def experiment_rows(experiment: str, errors: dict[str, float]) -> list[Row]:
     ("experiment", "good", "bad", "claim"),
     [
         ("ablation", {"Lrn": 0.01, "Fix a": 0.02}, {"Lrn": 0.03, "Fix a": 0.02}, "learning anchors"),
-        ("init", {"sample": 0.010, "random": 0.012}, {"sample": 0.01, "random": 0.05}, "the initialisation"),
+        ("init", {"sample": 0.010, "random": 0.012, "balanced": 0.2}, {"sample": 0.01, "random": 0.05}, "sampled and"),
         ("alpha", {"alsa-g 0.5": 0.05, "alsa-g 0.9": 0.01, "alsa-g 0.99": 0.04},
          {"alsa-g 0.5": 0.01, "alsa-g 0.9": 0.02, "alsa-g 0.99": 0.04}, "small and large alpha"),
         ("anchors", {"10": 0.05, "100": 0.021, "1000": 0.02}, {"10": 0.01, "100": 0.02, "1000": 0.03}, "more anchors"),
@@ -109,9 +115,9 @@ def test_claims_of_experiments(
 
 def test_reported_numbers_are_the_papers_and_never_ours(tmp_path: Path) -> None:
     reported = load_reported()
-    paper = reported_mae(reported)
-    np.testing.assert_allclose(paper["CIFAR10/CIFAR-10.2"]["alsa-e"], 0.0061)
-    np.testing.assert_allclose(paper["Office-31/domain"]["atc-ne"], 0.4155)
+    paper = reported_scores(reported)
+    np.testing.assert_allclose(list(paper["CIFAR10/CIFAR-10.2"]["alsa-e"].values()), [0.0061, 0.0054])
+    np.testing.assert_allclose(paper["Office-31/domain"]["atc-ne"]["mae"], 0.4155)
     assert reported["tables"]["tab:gnn_performance_metrics"]["rows"]["GIN"]["ATC"] == {"r2": -189.22, "rho": 0.82}
     plain = reported["tables"]["tab:mae_cv_language"]["rows"]
     full = reported["tables"]["tab:vision_language_mae_std"]["rows"]
@@ -129,7 +135,9 @@ def test_reported_numbers_are_the_papers_and_never_ours(tmp_path: Path) -> None:
     assert document.data["measured"] is measured
     assert document.data["reported"] is reported
     row = next(r for r in document.records if r["targets"] == "CIFAR10/CIFAR-10C" and r["method"] == "ac")
-    np.testing.assert_allclose((row["measured_mae"], row["reported_mae"]), (0.1, 0.0657))
+    np.testing.assert_allclose((row["measured_mae"], row["reported_mae"], row["reported_std"]), (0.1, 0.0657, 0.0684))
+    table = next(table for table in document.tables if table.title == "The paper's row CIFAR10/CIFAR-10C")
+    assert [str(getattr(cell, "text", cell)) for cell in table.rows[0]] == ["ac", "6.57 (6.84)", "10.00 (0.00)"]
     waiting = result_document(measured, reported, ["mnist"])  # not measured: the paper's numbers alone
     assert [table.title for table in waiting.tables] == ["The paper's row MNIST/MNIST-M"]
     assert waiting.tables[0].header == ("method", "reported")
@@ -142,10 +150,10 @@ def test_the_papers_numbers_come_with_the_package(tmp_path: Path, run: Run, monk
     monkeypatch.chdir(tmp_path)
     shown = run("bench", "table", "--format", "json")
     assert shown.code == 0
-    assert shown.data["measured"] == {"experiments": {}, "training_time": []}
+    assert shown.data["measured"] == {"experiments": {}, "training_time": [], "bands": {}}
     assert shown.data["reported"] == load_reported()
     text = run("bench", "table", "--format", "md").out
-    assert all(f"The paper's row {row}" in text for row in reported_mae(load_reported()))
+    assert all(f"The paper's row {row}" in text for row in reported_scores(load_reported()))
     assert "The paper's Table 2" in text
     assert "mnist was not measured" in text
     (tmp_path / "other").mkdir()
@@ -166,3 +174,43 @@ def test_records_keep_what_was_measured_before(tmp_path: Path) -> None:
     record(tmp_path, times=[time])
     record(tmp_path, times=[replace(time, seconds=9.0)])
     assert [entry["seconds"] for entry in load_measured(tmp_path)["training_time"]] == [9.0]
+
+
+def test_a_network_without_edges_is_scored_beside_the_graph_networks() -> None:
+    rows = [
+        make_row("ac", 0.5 + error, 0.5, suite="citation-graphs", model=f"acmv9-{kind}", target="dblpv7")
+        for kind, error in {"gcn": 0.01, "sage": 0.03, "mlp": 0.2}.items()
+    ]
+    entry = summarise(rows)["citation-graphs"]
+    assert entry["all"]["ac"]["mae"] == pytest.approx(0.02)
+    assert entry["all"]["ac"]["rows"] == 2
+    assert entry["by_kind"]["mlp"]["ac"]["mae"] == entry["by_model"]["acmv9-mlp"]["ac"]["mae"] == pytest.approx(0.2)
+    texts = [make_row("ac", 0.6, 0.5, suite="logits-banking77", model="tfidf_mlp", target="clean")]
+    assert summarise(texts)["logits-banking77"]["all"]["ac"]["rows"] == 1
+
+
+def test_large_drops_are_counted_from_the_best_target_of_the_same_model() -> None:
+    truths = {"clean": 0.9, "fog_1": 0.61, "fog_5": 0.5}
+    rows = [make_row("ac", truth + 0.04, truth, target=target) for target, truth in truths.items()]
+    rows += [make_row("ac", 0.5, 0.5, target="fog_5", model="resnet32")]  # its only target: no drop is known
+    drops = summarise(rows)["logits-cifar10c"]["large_drops"]["ac"]
+    assert drops["rows"] == 1
+    assert drops["mae"] == pytest.approx(0.04)
+
+
+def test_tables_of_graphs_end_with_the_mean_over_the_four_networks() -> None:
+    errors = {"gcn": 0.01, "sage": 0.02, "gat": 0.03, "gin": 0.10, "mlp": 0.9}
+    rows = [
+        make_row("ac", truth + sign * error, truth, suite="citation-graphs", model=f"acmv9-{kind}", target=target)
+        for kind, error in errors.items()
+        for target, truth, sign in (("a", 0.3, 1), ("b", 0.5, 1), ("c", 0.6, -1))
+    ]
+    rows += [make_row("doc", 0.4, 0.3, suite="citation-graphs", model="acmv9-gcn", target="a")]
+    error_table, agreement = graph_tables(summarise(rows), load_reported(), wanted=False)
+    texts = [[getattr(cell, "text", cell) for cell in row] for row in error_table.rows[-2:]]
+    assert texts[0][:4] == ["AVG.", "reported", "9.06 (1.95)", "3.67 (2.10)"]
+    assert texts[1][:4] == ["", "measured: citation-graphs", "4.00 (0.00)", ""]  # DoC was run with one network only
+    texts = [[getattr(cell, "text", cell) for cell in row] for row in agreement.rows[-2:]]
+    assert texts[0][:3] == ["AVG.", "reported", "-40.32 / 0.91"]
+    r2 = 1 - 3 * 0.00285 / 0.0466667  # three errors each, mean square 0.00285; the truths' sum of squares
+    assert str(texts[1][2]).startswith(f"{r2:.2f} / ")

@@ -113,13 +113,15 @@ def test_logits(run: Run, library: Library, tmp_path: Path) -> None:
 
 def test_run(run: Run, library: Library) -> None:
     library.replace("experiments.run_experiment", ["a row"])
+    library.replace("records.band_widths", {"mnist": "bands"})
     library.replace("records.record", Path("O/measured.json"))
     library.replace("records.summarise", {"mnist": {"all": {"ac": {"error": 0.25}}}})
     assert bench(run, "run").data == [{"variant": "ac", "error": 0.25}]
     args, keywords = library.calls["run_experiment"]
     assert args == (get_suite("mnist"), "alpha", Path("D"), Path("O"))
     assert keywords == {"methods": ["ac", "doc"], "models": ["lenet", "mlp"], "targets": ["usps"], "seeds": [3, 4]}
-    assert library.calls["record"] == ((Path("O"), "alpha", ["a row"]), {})
+    assert library.calls["band_widths"] == ((get_suite("mnist"), Path("D"), Path("O")), {})
+    assert library.calls["record"] == ((Path("O"), "alpha", ["a row"]), {"bands": {"mnist": "bands"}})
 
 
 def put_table(library: Library) -> None:
@@ -127,7 +129,6 @@ def put_table(library: Library) -> None:
     from leadline.results.render import Document
 
     library.replace("records.load_measured", "measured")
-    library.replace("records.find_reported", "place")
     library.replace("records.load_reported", "reported")
     library.replace("result_tables.result_document", Document({"a": 1}, [], []))
 
@@ -136,6 +137,7 @@ def test_reproduce(run: Run, library: Library) -> None:
     for place in ("pipeline.fetch_data", "pipeline.require_data", "pipeline.train_suite", "pipeline.extract_logits"):
         library.replace(place, None)
     library.replace("experiments.run_experiment", ["a row"])
+    library.replace("records.band_widths", {"mnist": "bands"})
     library.replace("records.record", None)
     put_table(library)
     assert bench(run, "reproduce").data == {"a": 1}
@@ -144,7 +146,7 @@ def test_reproduce(run: Run, library: Library) -> None:
     assert library.calls["train_suite"] == ((suite, Path("D"), Path("O")), {**shared, "max_epochs": 7})
     assert library.calls["extract_logits"] == ((suite, Path("D"), Path("O")), shared)
     assert library.calls["run_experiment"] == ((suite, "main", Path("D"), Path("O")), {"seeds": [3, 4]})
-    assert library.calls["record"] == ((Path("O"), "main", ["a row"]), {})
+    assert library.calls["record"] == ((Path("O"), "main", ["a row"]), {"bands": {"mnist": "bands"}})
     assert library.calls["result_document"][0][2] == ["mnist"]
 
 
@@ -165,7 +167,7 @@ def test_table(run: Run, library: Library) -> None:
     put_table(library)
     assert bench(run, "table").data == {"a": 1}
     assert library.calls["load_measured"] == ((Path("O"),), {})
-    assert library.calls["find_reported"] == ((Path("R"),), {})
+    assert library.calls["load_reported"] == ((Path("R"),), {})
     assert library.calls["result_document"] == (("measured", "reported", ["mnist", "cifar10"]), {})
 
 

@@ -16,6 +16,7 @@ from leadline.comparison import ComparisonRow
 from leadline.report import curves, learned, style, surfaces
 from leadline.report.plane import find_plane, most_confused
 from leadline.report.scatter import method_intervals, predicted_vs_true
+from leadline.report.workflow import workflow
 
 Make = Callable[..., Outputs]
 
@@ -160,6 +161,23 @@ def test_surface_is_the_model_at_each_place(c: int, fitted: Any) -> None:
     assert ax.get_xlim()[1] >= shown[:, 0].max()
 
 
+def test_initialisation_surfaces_are_before_and_after_training(fitted: Any) -> None:
+    z, y, _, _ = fitted[3]
+    panels = [ax for ax in surfaces.initialisation_surfaces(z, y).axes if ax.get_title()]
+    values = {ax.get_title(): np.asarray(ax.collections[0].get_array()).ravel() for ax in panels}
+    assert list(values) == [
+        f"{word} anchors, {when}" for word in ("sampled", "random") for when in ("at initialisation", "after training")
+    ]
+    grid = np.asarray(panels[3].collections[0].get_coordinates())  # type: ignore[attr-defined]
+    centres = ((grid[:-1, :-1] + grid[1:, 1:]) / 2).reshape(-1, 2)
+    for init, word in (("sample", "sampled"), ("random", "random")):
+        for learn, when in (((), "at initialisation"), (("anchors", "peaks", "widths"), "after training")):
+            alsa = ll.ALSA(init=init, learn=learn, seed=0).fit(z, y)  # type: ignore[arg-type]
+            expected = alsa.estimate(find_plane(z, y).lift(centres[7000:7001])).correctness
+            assert expected is not None
+            assert values[f"{word} anchors, {when}"][7000] == pytest.approx(expected[0], abs=1e-6)
+
+
 def test_cells_hide_groups_of_fewer_than_three(rng: np.random.Generator) -> None:
     z = np.concatenate([rng.normal(size=(400, 2)), [[40.0, -40.0]]])
     cells: Any = surfaces.true_correctness(z, z.argmax(1), detail="cells").collections[0]
@@ -195,6 +213,7 @@ def test_every_function_draws_where_it_is_told(fitted: Any) -> None:
         lambda ax: surfaces.alsa_probability(alsa, z, ax),
         lambda ax: surfaces.alsa_surface(alsa, z, ax),
         lambda ax: learned.anchors(alsa, ax),
+        workflow,
         lambda ax: learned.fit_history(alsa, ax),
         lambda ax: learned.reliability(z, y, ax),
         lambda ax: learned.band(z, ax),
@@ -225,6 +244,52 @@ def test_anchors_show_position_peak_and_reach(fitted: Any) -> None:
     reach = learned.anchor_reach(alsa)
     np.testing.assert_allclose(np.exp(-np.square(alsa.widths_ * reach)), 0.5, rtol=1e-5)
     assert np.corrcoef(np.sqrt(dots.get_sizes()), reach[order])[0, 1] > 0.95
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_anchors_lie_among_the_logits_of_two_and_three_classes(c: int, fitted: Any) -> None:
+    z, _, alsa, _ = fitted[c]
+    z = 10 * z  # the anchors were scaled to length 1, and ALSA sees directions only
+    ax: Any = learned.anchors(alsa, logits=z)
+    assert (ax.name == "3d") == (c == 3)
+    order = np.argsort(alsa.peaks_)[::-1]
+    dots = ax.collections[0]
+    places = np.column_stack(dots._offsets3d) if c == 3 else np.asarray(dots.get_offsets())
+    z = z.astype(np.float64)
+    units = alsa.anchors_[order].astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    lengths = np.linalg.norm(places, axis=1)
+    np.testing.assert_allclose(places / lengths[:, None], units, atol=1e-5)
+    nearest = (units @ (z / np.linalg.norm(z, axis=1, keepdims=True)).T).argmax(axis=1)
+    np.testing.assert_allclose(lengths, np.linalg.norm(z[nearest], axis=1), rtol=1e-5)
+    assert ax.get_xlabel() == "logit of class 0"
+
+
+def test_anchors_with_lengths_of_their_own_stay_where_they_are(fitted: Any) -> None:
+    z, _, alsa, _ = fitted[2]
+    dots: Any = learned.anchors(alsa, logits=z / 100).collections[0]
+    np.testing.assert_allclose(dots.get_offsets(), alsa.anchors_[np.argsort(alsa.peaks_)[::-1]], rtol=1e-6)
+
+
+def test_space_has_room_for_three_classes_only(fitted: Any) -> None:
+    ax: Any = Figure().add_subplot(projection="3d")
+    with pytest.raises(InputError, match="must have 3 classes to be drawn in three dimensions; got 5"):
+        learned.anchors(fitted[5][2], ax)
+
+
+def test_anchor_sets_share_their_axes(fitted: Any) -> None:
+    z, y, _, _ = fitted[2]
+    figure = learned.anchor_sets(z, y, (30, 10))
+    many, few = (ax for ax in figure.axes if ax.get_title())
+    assert (many.get_title(), few.get_title()) == ("30 learnt anchors", "10 learnt anchors")
+    assert [len(np.asarray(ax.collections[0].get_offsets())) for ax in (many, few)] == [30, 10]
+    assert (many.get_xlim(), many.get_ylim()) == (few.get_xlim(), few.get_ylim())
+
+
+@pytest.mark.parametrize(("c", "counts"), [(2, (500, 100)), (3, (2000, 500))])
+def test_anchor_sets_have_the_papers_sizes(c: int, counts: tuple[int, int], fitted: Any) -> None:
+    titles = [ax.get_title() for ax in learned.anchor_sets(*fitted[c][:2]).axes if ax.get_title()]
+    assert titles == [f"{count} learnt anchors" for count in counts]
 
 
 def test_reach_of_the_exponential_influence(fitted: Any) -> None:
@@ -289,53 +354,3 @@ def test_method_intervals_are_the_rows() -> None:
     assert sorted(line.get_xdata()[0] for line in ax.lines[4:]) == [60, 90]
     with pytest.raises(InputError, match="rows must be of one target"):
         method_intervals([row("ac", 0.5, None), row("ac", 0.5, None, "b")])
-
-
-def test_curves_average_absolute_errors_by_series() -> None:
-    rows: list[dict[str, Any]] = [
-        {"suite": "s", "method": "alsa-g", "variant": "alsa-g 0.9", "estimate": 0.5, "truth": 0.6},
-        {"suite": "s", "method": "alsa-g", "variant": "alsa-g 0.9", "estimate": 0.8, "truth": 0.6},
-        {"suite": "s", "method": "alsa-g", "variant": "alsa-g 0.5", "error": -0.02},
-        {"suite": "s", "method": "alsa-e", "alpha": 0.7, "error": 0.04},
-    ]
-    ax: Any = curves.error_vs_alpha(rows)
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[0.5, 2], [0.9, 15]])
-    np.testing.assert_allclose(ax.lines[1].get_xydata(), [[0.7, 4]])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["alsa-g", "alsa-e"]
-
-
-def test_number_of_anchors_is_on_a_logarithmic_axis() -> None:
-    ax: Any = curves.error_vs_anchors([{"variant": "100", "error": 0.1}, {"n_anchors": 10, "error": 0.2}])
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[10, 20], [100, 10]])
-    assert ax.get_xscale() == "log"
-
-
-def test_ablation_bars_have_the_errors() -> None:
-    rows = [
-        {"suite": suite, "variant": variant, "error": error}
-        for suite, variant, error in [("a", "Lrn", 0.02), ("a", "Fix a", 0.04), ("b", "Lrn", 0.01), ("a", "Lrn", 0.04)]
-    ]
-    ax: Any = curves.ablation(rows)
-    heights = {bars.get_label(): [bar.get_height() for bar in bars] for bars in ax.containers}
-    assert heights == {"Lrn": [pytest.approx(3), pytest.approx(1)], "Fix a": [pytest.approx(4)]}
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b"]
-
-
-def test_time_against_error_averages_by_method() -> None:
-    rows = [{"method": "ac", "seconds": s, "error": e} for s, e in [(0.1, 0.1), (0.3, -0.2)]]
-    ax: Any = curves.time_vs_error(rows)
-    np.testing.assert_allclose(ax.lines[0].get_xydata(), [[200, 15]])
-
-
-@pytest.mark.parametrize(
-    ("draw", "rows", "message"),
-    [
-        (curves.error_vs_alpha, [], "at least one entry"),
-        (curves.error_vs_alpha, [{"variant": "x", "error": 0.1}], "alpha must be a number; got 'x'"),
-        (curves.ablation, [{"error": 0.1}], "each row must have 'variant'; got a row with error"),
-        (curves.time_vs_error, [{"method": "ac", "seconds": 1, "estimate": 0.5}], "each row must have 'truth'"),
-    ],
-)
-def test_wrong_rows(draw: Any, rows: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        draw(rows)

@@ -290,6 +290,10 @@ ROWS = [
         ["anchor-count", "rows.csv"],
         ["ablation", "rows.json"],
         ["time", "rows.json"],
+        ["anchor-sets", "source.npz", "--anchors", "20,10"],
+        ["init-surfaces", "source.npz", "--pair", "0,4"],
+        ["alpha", "rows.json", "--by", "target"],
+        ["workflow"],
     ],
 )
 def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
@@ -306,7 +310,7 @@ def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["portrait", "source.npz", "-o", "a.svg"], "the figure must be one of plane, anchors, scatter"),
+        (["portrait", "source.npz", "-o", "a.svg"], "the figure must be one of plane, anchors, anchor-sets"),
         (["band", "source.npz", "-o", "a.gif"], "the figure must be a .svg, .png, .pdf file"),
         (["plane", "plain.npz", "-o", "a.svg"], "plain.npz must have labels for this figure"),
         (["plane", "source.npz", "-o", "a.svg", "--panel", "x"], "--panel must be one of all, truth"),
@@ -316,6 +320,8 @@ def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
         (["time", "source.npz", "-o", "a.svg"], "must be a .json or .csv file of rows"),
         (["scatter", "bad.json", "-o", "a.svg"], "must hold a list of rows"),
         (["band", "source.npz", "-o", "ac.leadline"], "the figure must be a .svg"),
+        (["band", "-o", "a.svg"], "band takes OUTPUTS...; got no file."),
+        (["workflow", "source.npz", "-o", "a.svg"], "workflow takes no file; got source.npz."),
     ],
 )
 def test_wrong_figures(words: list[str], message: str, folder: Path, run: Run) -> None:

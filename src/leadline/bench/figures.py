@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from leadline.bench.claims import NATURAL
 from leadline.bench.datasets import SUITES
 from leadline.bench.graphs.paper_tables import NETWORKS
+from leadline.bench.records import counted_rows, network_of
 from leadline.bench.rows import Row, load_rows
 from leadline.errors import InputError
+
+_DRAWN_NETWORKS = ("gcn", "sage")  # those of the paper's curves
+_MOST_TARGETS = 8  # lines that a figure can tell apart
 
 
 def draw_figures(out: Path, folder: Path, *, kind: str = "svg") -> list[Path]:
@@ -58,13 +64,32 @@ def _figures(out: Path) -> Iterator[tuple[str, Any]]:
                 yield f"graphs-{suite}-{network}", predicted_vs_true_panels(_points(chosen))
         yield f"time-{suite}", curves.time_vs_error(_records(rows))
     for experiment in ("ablation", "init", "rectify"):
-        if rows := load_rows(out, experiment):
-            yield experiment, curves.ablation(_records(rows))
-    if rows := load_rows(out, "anchors"):
-        yield "anchors", curves.error_vs_anchors(_records(rows))
+        yield from _by_group(experiment, load_rows(out, experiment), curves.ablation)
+    yield from _by_group("anchors", load_rows(out, "anchors"), curves.error_vs_anchors)
     swept = load_rows(out, "alpha")
     for method in dict.fromkeys(row.method for row in swept):
-        yield f"alpha-{method}", curves.error_vs_alpha(_records([row for row in swept if row.method == method]))
+        rows = [row for row in swept if row.method == method]
+        yield from _by_group(f"alpha-{method}", rows, curves.error_vs_alpha)
+
+
+def _by_group(name: str, rows: list[Row], draw: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Yield a figure over all suites, and for each suite one by network and one by target, as the paper has them."""
+    suites = dict.fromkeys(row.suite for row in rows)
+    counted = {suite: counted_rows([row for row in rows if row.suite == suite]) for suite in suites}
+    if rows:
+        yield name, draw(_records([row for own in counted.values() for row in own]))
+    for suite, own in counted.items():
+        if networks := [row for row in own if network_of(row.model) in _DRAWN_NETWORKS]:
+            yield f"{name}-{suite}-networks", draw(_records(networks), by="network")
+        targets = _drawn_targets(suite, {row.target for row in own})
+        if 1 < len(targets) <= _MOST_TARGETS:
+            yield f"{name}-{suite}-targets", draw(_records([row for row in own if row.target in targets]), by="target")
+
+
+def _drawn_targets(suite: str, targets: set[str]) -> set[str]:
+    """Return the targets that the paper draws curves of, CIFAR-10.1 and CIFAR-10.2, or all where they are not."""
+    patterns = [pattern for row, pattern in SUITES[suite].paper.items() if re.search(NATURAL, row)]
+    return {target for target in targets if any(re.match(pattern, target) for pattern in patterns)} or targets
 
 
 def _records(rows: list[Row]) -> list[dict[str, Any]]:

@@ -23,9 +23,8 @@ class Score:
     mae
         Mean absolute error over all rows.
     std
-        Standard deviation of the absolute errors over all rows: seeds, models and targets. The paper's
-        baselines, with nothing random in them, have a standard deviation on pretrained models too, so it
-        pools the same way.
+        Sample standard deviation (of n - 1) of the absolute errors over all rows: seeds, models and targets; None
+        for a single row. The paper's Tables 2 and 3 agree with each other only if its deviations are these.
     seed_std
         Standard deviation, over seeds, of the mean absolute error of each seed; None with fewer than two
         seeds.
@@ -41,7 +40,7 @@ class Score:
     """
 
     mae: float
-    std: float
+    std: float | None
     seed_std: float | None
     r2: float | None
     rho: float | None
@@ -75,7 +74,7 @@ def score(rows: Iterable[Row]) -> Score:
     truths_differ, estimates_differ = (float(np.ptp(values)) > _ROUNDING for values in (truths, estimates))
     return Score(
         mae=float(errors.mean()),
-        std=float(errors.std()),
+        std=float(errors.std(ddof=1)) if len(rows) > 1 else None,
         seed_std=float(np.std(means, ddof=1)) if len(means) > 1 else None,
         r2=1.0 - float(np.sum(errors**2) / np.sum((truths - truths.mean()) ** 2)) if truths_differ else None,
         rho=float(np.corrcoef(estimates, truths)[0, 1]) if truths_differ and estimates_differ else None,

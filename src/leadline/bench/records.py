@@ -12,11 +12,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from leadline.bench.claims import CORRUPTION, LARGE_DROP, errors_of
 from leadline.bench.datasets import SUITES
+from leadline.bench.datasets.suite import Suite
 from leadline.bench.experiments import TrainingTime
+from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.metrics import Score, scores_by
-from leadline.bench.rows import Row, save_json
+from leadline.bench.rows import Row, save_json, sources
+from leadline.data.files import read_outputs
 from leadline.errors import InputError
+from leadline.estimators.alsa.band import band_width
 from leadline.version import __version__
 
 #: The paper's names of methods, by ours. Its ATC uses the negative entropy.
@@ -28,8 +33,11 @@ PAPER_METHODS = {
     "cot": "COT",
     "alsa-e": "ALSA-E",
     "alsa-g": "ALSA-G",
+    "alsa-e-paper": "ALSA-E",
+    "alsa-g-paper": "ALSA-G",
 }
 _MEASURED = "measured.json"
+_CONFIDENCE = 0.999  # of the bands, as in the paper's example
 
 
 def load_reported(folder: Path | None = None) -> dict[str, Any]:
@@ -41,12 +49,15 @@ def load_reported(folder: Path | None = None) -> dict[str, Any]:
     return reported
 
 
-def reported_mae(reported: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return the paper's mean absolute errors as fractions: row -> our method -> error."""
-    ours = {theirs: name for name, theirs in PAPER_METHODS.items()}
+def reported_scores(reported: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the paper's errors and deviations as fractions: row -> our method -> "mae" and "std"."""
     rows = reported["tables"]["tab:vision_language_mae_std"]["rows"]
     return {
-        row: {ours[method]: cell["mae"] / 100.0 for method, cell in cells.items() if method in ours}
+        row: {
+            ours: {name: value / 100.0 for name, value in cells[theirs].items()}
+            for ours, theirs in PAPER_METHODS.items()
+            if theirs in cells
+        }
         for row, cells in rows.items()
     }
 
@@ -71,38 +82,75 @@ class Machine:
 
 
 def summarise(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return scores per suite and variant: for all targets, each model and each row of the paper."""
+    """Return scores per suite and variant: for all targets, each model and each row of the paper.
+
+    Where models are networks on graphs, "all" and the paper's rows hold those of the paper: a network that does not
+    see the edges is scored beside them, not with them.
+    """
     summary: dict[str, Any] = {}
     by_suite: dict[str, list[Row]] = {}
     for row in rows:
         by_suite.setdefault(row.suite, []).append(row)
     for name, group in by_suite.items():
         suite = SUITES[name]
-        seeds = sorted({row.seed for row in group if row.seed is not None})
+        kinds = {row.model: network_of(row.model) for row in group}
+        counted = counted_rows(group)
         entry: dict[str, Any] = {
             "shift": suite.shift,
             "same_setting": suite.same_setting,
-            "models": sorted({row.model for row in group}),
+            "models": sorted(kinds),
             "targets": len({row.target for row in group}),
-            "seeds": seeds,
-            "all": _scores(group),
-            "by_model": {
-                model: _scores([row for row in group if row.model == model])
-                for model in sorted({row.model for row in group})
-            },
+            "seeds": sorted({row.seed for row in group if row.seed is not None}),
+            "all": _scores(counted),
+            "by_model": {model: _scores([row for row in group if row.model == model]) for model in sorted(kinds)},
             "paper_rows": {},
         }
-        if suite.graphs:
+        if any(kind in NETWORKS for kind in kinds.values()):
             entry["by_kind"] = {
-                kind: _scores([row for row in group if row.model.endswith(kind)])
-                for kind in sorted({row.model.rsplit("-", maxsplit=1)[-1] for row in group})
+                kind: _scores([row for row in group if kinds[row.model] == kind]) for kind in sorted({*kinds.values()})
             }
         for paper_row, pattern in suite.paper.items():
-            matching = [row for row in group if re.match(pattern, row.target)]
+            matching = [row for row in counted if re.match(pattern, row.target)]
             if matching:
                 entry["paper_rows"][paper_row] = _scores(matching)
+            if re.search(CORRUPTION, paper_row) and (fallen := _fallen(group, matching)):
+                entry["large_drops"] = _scores(fallen)
+        if group[0].experiment == "init":  # the claim about it is one about each target
+            entry["by_target"] = {
+                target: errors_of(_scores([row for row in counted if row.target == target]))
+                for target in sorted({row.target for row in counted})
+            }
         summary[name] = entry
     return summary
+
+
+def counted_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of a suite that count together: where models are networks on graphs, those of the paper."""
+    on_graphs = [row for row in rows if network_of(row.model) in NETWORKS]
+    return on_graphs or list(rows)
+
+
+def network_of(model: str) -> str:
+    """Return the kind of a network on graphs, which the name of a model ends with.
+
+    Examples
+    --------
+    >>> network_of("acmv9-gcn"), network_of("acmv9_gcn"), network_of("gcn")
+    ('gcn', 'gcn', 'gcn')
+    """
+    return re.split("[-_]", model)[-1]
+
+
+def _fallen(group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+    """Return the rows whose accuracy is far below that on the best target of the same model.
+
+    The accuracy on the source is not in the rows; the best target is unshifted or nearly so, and no better.
+    """
+    best: dict[tuple[str, int | None], float] = {}
+    for row in group:
+        model = (row.model, row.model_seed)
+        best[model] = max(best.get(model, 0.0), row.truth)
+    return [row for row in rows if best[row.model, row.model_seed] - row.truth > LARGE_DROP]
 
 
 def _scores(rows: Sequence[Row]) -> dict[str, Any]:
@@ -111,19 +159,42 @@ def _scores(rows: Sequence[Row]) -> dict[str, Any]:
     return {variant: score.to_dict() for variant, score in found.items()}
 
 
+def band_widths(suite: Suite, data: Path, out: Path) -> dict[str, Any]:
+    """Measure the band of the source logits of each model of a suite, the mean over its seeds.
+
+    Parameters
+    ----------
+    suite
+        Its logits must have been extracted, or come with the data.
+    data, out
+        The folders of data and of results.
+    """
+    widths: dict[tuple[str, int], list[float]] = {}
+    for model, _, folder in sources(suite, data, out):
+        logits = read_outputs(folder / "source.npz").logits
+        widths.setdefault((model, logits.shape[1]), []).append(band_width(logits, _CONFIDENCE))
+    models = {
+        model: {"n_classes": n_classes, "width": sum(found) / len(found)}
+        for (model, n_classes), found in widths.items()
+    }
+    return {suite.name: {"same_setting": suite.same_setting, "confidence": _CONFIDENCE, "models": models}}
+
+
 def load_measured(out: Path) -> dict[str, Any]:
     """Read what was measured so far."""
     path = out / _MEASURED
-    if not path.exists():
-        return {"experiments": {}, "training_time": []}
-    measured: dict[str, Any] = json.loads(path.read_text())
-    return measured
+    empty: dict[str, Any] = {"experiments": {}, "training_time": [], "bands": {}}
+    return empty | json.loads(path.read_text()) if path.exists() else empty
 
 
 def record(
-    out: Path, experiment: str | None = None, rows: Iterable[Row] = (), times: Sequence[TrainingTime] = ()
+    out: Path,
+    experiment: str | None = None,
+    rows: Iterable[Row] = (),
+    times: Sequence[TrainingTime] = (),
+    bands: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Put the scores of an experiment, or training times, into ``measured.json`` with version and machine.
+    """Put the scores of an experiment, training times, or bands into ``measured.json`` with version and machine.
 
     Suites and datasets measured earlier stay; the same ones are replaced.
     """
@@ -136,4 +207,5 @@ def record(
         kept = {entry["dataset"]: entry for entry in measured["training_time"]}
         kept |= {time.dataset: stamp | asdict(time) for time in times}
         measured["training_time"] = list(kept.values())
+    measured["bands"] |= {name: stamp | entry for name, entry in (bands or {}).items()}
     return save_json(out / _MEASURED, measured)

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leadline.bench.claims import Claim, check_claims
+from leadline.bench.claims import Claim, check_claims, errors_of
 from leadline.bench.datasets import SUITES, get_suite
 from leadline.bench.experiments import TRAINING_SIZES
-from leadline.bench.graphs.paper_tables import graph_tables
-from leadline.bench.records import reported_mae
+from leadline.bench.graphs.paper_tables import error_text, graph_tables
+from leadline.bench.records import reported_scores
 from leadline.errors import InputError
 from leadline.estimators import METHODS
 from leadline.results.render import Cell, Document, Table
 
 _LEGEND = (
-    "Errors are mean absolute errors in points; measured numbers have the standard deviation over targets, "
-    "models and seeds in brackets. Reported numbers are the paper's, of its own models and data; a suite "
-    "marked ~ is a similar shift on other data or models."
+    "Errors are mean absolute errors in points; in brackets the sample standard deviation of the absolute errors over "
+    "targets, models and seeds. Reported numbers are the paper's, of its own models and data; a suite marked ~ is a "
+    "similar shift on other data or models."
 )
 
 
@@ -39,7 +39,7 @@ def list_document(data: Path) -> Document:
     overview = [
         [
             record["name"], _presence(record),
-            record["shift"], _models(record["models"]), record["size"], str(record["classes"]),
+            record["shift"], _model_names(record["models"]), record["size"], str(record["classes"]),
         ]
         for record in records
     ]  # fmt: skip
@@ -50,7 +50,7 @@ def list_document(data: Path) -> Document:
     ]
     flat = [
         record
-        | {"models": _models(record["models"])}
+        | {"models": _model_names(record["models"])}
         | {name: " ".join(record[name]) for name in ("missing", "left_out")}
         for record in records
     ]
@@ -64,7 +64,7 @@ def _presence(record: Mapping[str, Any]) -> Cell:
     return Cell("in part", style="yellow") if record["left_out"] else Cell("yes", style="green")
 
 
-def _models(models: str | Sequence[str]) -> str:
+def _model_names(models: str | Sequence[str]) -> str:
     """Name the models, or their number where they are many."""
     if isinstance(models, str):
         return models
@@ -114,32 +114,32 @@ def _only(measured: Mapping[str, Any], suites: Sequence[str]) -> dict[str, Any]:
         for experiment, entries in measured["experiments"].items()
         if (kept := {name: entry for name, entry in entries.items() if name in suites})
     }
-    return {"experiments": experiments, "training_time": []}
+    bands = {name: entry for name, entry in measured.get("bands", {}).items() if name in suites}
+    return {"experiments": experiments, "training_time": [], "bands": bands}
 
 
 def _records(main: Mapping[str, Any], reported: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return one flat row per suite, group of targets and method."""
-    paper = reported_mae(reported)
+    paper = reported_scores(reported)
     records: list[dict[str, Any]] = []
     for suite, entry in main.items():
         groups = {"all": entry["all"]} | entry["paper_rows"]
         for group, scores in groups.items():
             for method, score in scores.items():
-                theirs = paper.get(group, {}).get(method)
+                theirs = paper.get(group, {}).get(method, {})
                 records.append(
                     {"suite": suite, "targets": group, "method": method, "version": entry["version"]}
                     | {f"measured_{name}": score[name] for name in ("mae", "std", "seed_std", "r2", "rho", "rows")}
-                    | {"reported_mae": theirs}
+                    | {f"reported_{name}": theirs.get(name) for name in ("mae", "std")}
                 )
     return records
 
 
-def _cell(score: Mapping[str, Any] | None, best: float | None, *, deviation: bool = True) -> Cell:
+def _cell(score: Mapping[str, Any] | None, best: float | None, *, digits: int = 1) -> Cell:
     """Write an error and its deviation in points; the smallest stands out."""
     if score is None:
         return Cell("")
-    text = f"{100 * score['mae']:.1f}" + (f" ({100 * score['std']:.1f})" if deviation else "")
-    return Cell(text, style="bold green" if score["mae"] == best else "")
+    return Cell(error_text(score, 100.0, digits=digits), style="bold green" if score["mae"] == best else "")
 
 
 def _name(suite: str, entry: Mapping[str, Any]) -> str:
@@ -147,45 +147,59 @@ def _name(suite: str, entry: Mapping[str, Any]) -> str:
     return suite if entry["same_setting"] else f"{suite} ~"
 
 
+def _methods(main: Mapping[str, Any]) -> list[str]:
+    """Return what was run, in the order of the registry; variants that it does not know come last."""
+    found = dict.fromkeys(method for entry in main.values() for method in entry["all"])
+    return [method for method in METHODS if method in found] + [method for method in found if method not in METHODS]
+
+
 def _mae_table(main: Mapping[str, Any]) -> Table:
     """Return all methods on all suites."""
-    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    methods = _methods(main)
     rows: list[list[Cell | str]] = []
     for suite, entry in main.items():
-        best = min(score["mae"] for score in entry["all"].values())
-        cells = [_cell(entry["all"].get(method), best, deviation=False) for method in methods]
+        errors = errors_of(entry["all"])
+        best = min(errors.values())
+        cells = [
+            Cell(f"{100 * errors[method]:.1f}", style="bold green" if errors[method] == best else "")
+            if method in errors
+            else Cell("")
+            for method in methods
+        ]
         rows.append([_name(suite, entry), *cells])
     return Table(("suite", *methods), rows, "Measured: all targets of each suite")
 
 
 def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: Sequence[str]) -> list[Table]:
     """Return a table for each row of the paper that something measured can be held against, or that is wanted."""
-    paper = reported_mae(reported)
+    paper = reported_scores(reported)
     tables = []
     for paper_row, theirs in paper.items():
-        ours = {suite: entry for suite, entry in main.items() if paper_row in entry["paper_rows"]}
+        ours = {
+            suite: entry["paper_rows"][paper_row] for suite, entry in main.items() if paper_row in entry["paper_rows"]
+        }
         if not ours and paper_row not in wanted:
             continue
-        lowest = min(theirs.values())
+        lowest = min(score["mae"] for score in theirs.values())
         best = {
-            suite: min(score["mae"] for method, score in entry["paper_rows"][paper_row].items() if method in theirs)
-            for suite, entry in ours.items()
-            if set(entry["paper_rows"][paper_row]) & set(theirs)
+            suite: min((score["mae"] for method, score in scores.items() if method in theirs), default=None)
+            for suite, scores in ours.items()
         }
         rows: list[list[Cell | str]] = []
-        for method, error in theirs.items():
-            measured = [
-                _cell(entry["paper_rows"][paper_row].get(method), best.get(suite)) for suite, entry in ours.items()
-            ]
-            rows.append([method, Cell(f"{100 * error:.1f}", style="bold" if error == lowest else ""), *measured])
-        header = ("method", "reported", *(f"measured: {_name(suite, entry)}" for suite, entry in ours.items()))
+        for method, score in theirs.items():
+            if method.endswith("-paper") and not any(method in scores for scores in ours.values()):
+                continue  # the paper's number stands beside our own choices already
+            measured = [_cell(scores.get(method), best[suite], digits=2) for suite, scores in ours.items()]
+            stated = Cell(error_text(score, 100.0, digits=2), style="bold" if score["mae"] == lowest else "")
+            rows.append([method, stated, *measured])
+        header = ("method", "reported", *(f"measured: {_name(suite, main[suite])}" for suite in ours))
         tables.append(Table(header, rows, f"The paper's row {paper_row}"))
     return tables
 
 
 def _agreement_table(main: Mapping[str, Any], measure: str, title: str) -> Table:
     """Return R2 or the correlation of every method on every suite."""
-    methods = [method for method in METHODS if any(method in entry["all"] for entry in main.values())]
+    methods = _methods(main)
     rows: list[list[Cell | str]] = []
     for suite, entry in main.items():
         values = [entry["all"].get(method, {}).get(measure) for method in methods]
@@ -239,4 +253,4 @@ def _claims_table(claims: Sequence[Claim]) -> Table:
         ]
         for claim in claims
     ]  # fmt: skip
-    return Table(("claim", "verdict", "on", "evidence in points"), rows, "Claims of the paper", left=(0, 1, 2, 3))
+    return Table(("claim", "verdict", "on", "evidence"), rows, "Claims of the paper", left=(0, 1, 2, 3))

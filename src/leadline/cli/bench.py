@@ -194,7 +194,7 @@ def run(
     What an earlier run of the same version finished is kept.
     """
     from leadline.bench.experiments import run_experiment
-    from leadline.bench.records import record, summarise
+    from leadline.bench.records import band_widths, record, summarise
 
     with _working("run", name, quiet=quiet) as (suite, advance):
         rows = run_experiment(
@@ -202,7 +202,7 @@ def run(
             models=split(models, "--models"), targets=split(targets, "--targets"),
             seeds=split_integers(seeds, "--seeds"), progress=advance,
         )  # fmt: skip
-    path = record(out, experiment, rows)
+    path = record(out, experiment, rows, bands=band_widths(suite, data, out))
     scores = summarise(rows)[name]["all"]
     records = [{"variant": variant} | score for variant, score in scores.items()]
     tell(f"recorded in {path}", quiet=quiet)
@@ -229,7 +229,7 @@ def reproduce(
     from leadline.bench.experiments import run_experiment
     from leadline.bench.inputs import Options
     from leadline.bench.pipeline import extract_logits, fetch_data, require_data, train_suite
-    from leadline.bench.records import record
+    from leadline.bench.records import band_widths, record
 
     options, chosen = Options(limit=limit), split_integers(seeds, "--seeds")
     with _working("reproduce", name, quiet=quiet) as (suite, advance):
@@ -241,7 +241,8 @@ def reproduce(
             )
         if suite.kind != "logits":
             extract_logits(suite, data, out, options=options, seeds=chosen, device=device, progress=advance)
-        record(out, "main", run_experiment(suite, "main", data, out, seeds=chosen, progress=advance))
+        rows = run_experiment(suite, "main", data, out, seeds=chosen, progress=advance)
+        record(out, "main", rows, bands=band_widths(suite, data, out))
     table([name], out=out, format=format)
 
 

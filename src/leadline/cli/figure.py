@@ -52,6 +52,10 @@ class Request:
         Of what has to be fitted.
     classes
         Names of the classes, or None.
+    by
+        What lines and groups of bars are told apart by.
+    anchors
+        Numbers of anchors, or None.
     """
 
     files: Mapping[str, Path]
@@ -61,6 +65,8 @@ class Request:
     methods: list[str] | None
     seed: int
     classes: list[str] | None
+    by: str
+    anchors: list[int] | None
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,9 @@ class Drawing:
 
 def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which figure; see the list.", show_default=False)],
-    files: Annotated[list[str], typer.Argument(metavar="FILE", help="What it is drawn from; see the list.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE]...", help="What it is drawn from; see the list.")
+    ] = None,
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FIGURE", help="The .svg, .png or .pdf to write.")],
     pair: Annotated[
@@ -86,6 +94,13 @@ def figure(
     three_d: Annotated[bool, typer.Option("--3d", help="Draw the plane of three classes in three dimensions.")] = False,
     methods: Annotated[
         str | None, typer.Option("--methods", metavar="A,B,...", help="The methods to compare (scatter, methods).")
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="suite|network|target", help="Lines and groups (alpha, anchor-count, ablation)."),
+    ] = "suite",
+    anchors: Annotated[
+        str | None, typer.Option("--anchors", metavar="K,L", help="Numbers of anchors side by side (anchor-sets).")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what has to be fitted.")] = 0,
     classes: ClassesOption = None,
@@ -114,9 +129,19 @@ def figure(
     kind, path = check_kind(output), Path(output)
     if path.exists() and not force:
         raise InputError(f"file {output} exists; use --force to overwrite it.")
-    chosen = None if pair is None else split_integers(pair, "--pair")
+    takes = FIGURES[name].takes
+    if bool(files) != bool(takes):
+        raise InputError(f"{name} takes {takes or 'no file'}; got {', '.join(files or ()) or 'no file'}.")
     request = Request(
-        find_targets(files), chosen, panel, three_d, split(methods, "--methods"), seed, split(classes, "--classes")
+        files=find_targets(files or ()),
+        pair=None if pair is None else split_integers(pair, "--pair"),
+        panel=panel,
+        three_d=three_d,
+        methods=split(methods, "--methods"),
+        seed=seed,
+        classes=split(classes, "--classes"),
+        by=by,
+        anchors=None if anchors is None else split_integers(anchors, "--anchors"),
     )
     with progress(f"draw {name}", quiet=quiet):
         data = save_bytes(FIGURES[name].draw(request), kind)
@@ -181,7 +206,35 @@ def _plane(request: Request) -> Any:
 def _anchors(request: Request) -> Any:
     from leadline.report.learned import anchors
 
-    return anchors(_alsa(request), pair=request.pair, names=request.classes)
+    model = _alsa(request)
+    path = _only_file(request)
+    logits = None if path.suffix == _MODEL else _labelled(path, request).logits
+    return anchors(model, logits=logits, pair=request.pair, names=request.classes)
+
+
+def _anchor_sets(request: Request) -> Any:
+    from leadline.report.learned import anchor_sets
+
+    outputs = _labelled(_only_file(request), request)
+    return anchor_sets(
+        outputs.logits, outputs.labels, request.anchors, pair=request.pair, names=outputs.classes, seed=request.seed
+    )
+
+
+def _init_surfaces(request: Request) -> Any:
+    from leadline.report.surfaces import initialisation_surfaces
+
+    outputs = _labelled(_only_file(request), request)
+    return initialisation_surfaces(
+        outputs.logits, outputs.labels, pair=request.pair, names=outputs.classes, seed=request.seed
+    )
+
+
+def _workflow(request: Request) -> Any:
+    from leadline.report.workflow import workflow
+
+    del request
+    return workflow()
 
 
 def _history(request: Request) -> Any:
@@ -264,13 +317,13 @@ def _rows(request: Request) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _from_rows(name: str) -> Callable[[Request], Any]:
-    """Return what draws a figure of the benchmark from stored rows."""
+def _from_rows(name: str, *, grouped: bool = True) -> Callable[[Request], Any]:
+    """Return what draws a figure of the benchmark from stored rows, in groups or not."""
 
     def draw(request: Request) -> Any:
         from leadline.report import curves
 
-        return getattr(curves, name)(_rows(request))
+        return getattr(curves, name)(_rows(request), **({"by": request.by} if grouped else {}))
 
     return draw
 
@@ -279,6 +332,10 @@ def _from_rows(name: str) -> Callable[[Request], Any]:
 FIGURES: dict[str, Drawing] = {
     "plane": Drawing("SOURCE", "logits: the truth, ATC's decision, ALSA's probability and its surface", _plane),
     "anchors": Drawing("SOURCE or MODEL", "ALSA's learnt anchors", _anchors),
+    "anchor-sets": Drawing("SOURCE", "learnt anchors in logit space, many beside few", _anchor_sets),
+    "init-surfaces": Drawing(
+        "SOURCE", "ALSA's surface with sampled and random anchors, before and after training", _init_surfaces
+    ),
     "scatter": Drawing("SOURCE TARGET... or ROWS", "estimated against true accuracy", _scatter),
     "methods": Drawing("SOURCE TARGET", "estimates of all methods with their intervals", _methods),
     "history": Drawing("SOURCE or MODEL", "how ALSA's fit went", _history),
@@ -289,9 +346,14 @@ FIGURES: dict[str, Drawing] = {
         "ROWS", "mean absolute error against the number of anchors", _from_rows("error_vs_anchors")
     ),
     "ablation": Drawing("ROWS", "mean absolute error of variants, as bars", _from_rows("ablation")),
-    "time": Drawing("ROWS", "time of an estimate against mean absolute error", _from_rows("time_vs_error")),
+    "time": Drawing(
+        "ROWS", "time of an estimate against mean absolute error", _from_rows("time_vs_error", grouped=False)
+    ),
+    "workflow": Drawing("", "how ALSA works, as a drawing", _workflow),
 }
 
 figure.__doc__ = (figure.__doc__ or "").format(
-    names="\n    ".join(f"- `{name} {drawing.takes}`: {drawing.shows}" for name, drawing in FIGURES.items())
+    names="\n    ".join(
+        f"- `{f'{name} {drawing.takes}'.strip()}`: {drawing.shows}" for name, drawing in FIGURES.items()
+    )
 )

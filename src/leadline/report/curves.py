@@ -6,8 +6,9 @@ Each takes the rows of an experiment, as mappings. A row has ``error``, or ``est
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,24 +17,28 @@ from leadline.errors import InputError
 from leadline.report.style import axes_or_new, legend_beside, looks, short, styled, tidy
 
 Rows = Iterable[Mapping[str, Any]]
+#: What lines and groups of bars are told apart by.
+By = Literal["suite", "network", "target"]
 
 _ERROR_LABEL = "mean absolute error (points)"
 _MOST_BARS_WITH_NUMBERS = 16
 
 
 @styled
-def error_vs_alpha(rows: Rows, ax: Axes | None = None) -> Axes:
+def error_vs_alpha(rows: Rows, ax: Axes | None = None, *, by: By = "suite") -> Axes:
     """Draw mean absolute error, in points, against ALSA's alpha.
 
     Parameters
     ----------
     rows
-        Rows with ``alpha``, or a ``variant`` that ends with it as in "alsa-g 0.98"; ``suite`` and ``method`` tell
-        lines apart.
+        Rows with ``alpha``, or a ``variant`` that ends with it as in "alsa-g 0.98"; ``method`` and what ``by`` names
+        tell lines apart.
     ax
         Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    by
+        "suite", "target", or "network": the last word of ``model``, such as "gcn" in "acmv9-gcn".
     """
-    curves = _curves(rows, "alpha")
+    curves = _curves(rows, "alpha", by)
     alphas = sorted({x for points in curves.values() for x, _ in points})
     if alphas and not (alphas[0] >= 0.0 and alphas[-1] < 1.0):
         raise InputError(f"alpha must be from 0 to below 1; got {alphas[0]:g} to {alphas[-1]:g}.")
@@ -46,32 +51,37 @@ def error_vs_alpha(rows: Rows, ax: Axes | None = None) -> Axes:
     return drawn
 
 
-def error_vs_anchors(rows: Rows, ax: Axes | None = None) -> Axes:
+def error_vs_anchors(rows: Rows, ax: Axes | None = None, *, by: By = "suite") -> Axes:
     """Draw mean absolute error, in points, against the number of anchors, on a logarithmic axis.
 
     Parameters
     ----------
     rows
-        Rows with ``n_anchors``, or a ``variant`` that is the number; ``suite`` and ``method`` tell lines apart.
+        Rows with ``n_anchors``, or a ``variant`` that is the number; ``method`` and what ``by`` names tell lines
+        apart.
     ax
         Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    by
+        As in :func:`error_vs_alpha`.
     """
-    return error_curves(_curves(rows, "n_anchors"), ax, label="number of anchors", logarithmic=True)
+    return error_curves(_curves(rows, "n_anchors", by), ax, label="number of anchors", logarithmic=True)
 
 
-def ablation(rows: Rows, ax: Axes | None = None) -> Axes:
+def ablation(rows: Rows, ax: Axes | None = None, *, by: By = "suite") -> Axes:
     """Draw mean absolute errors, in points, as bars: one group per suite, one bar per variant.
 
     Parameters
     ----------
     rows
-        Rows with ``variant``; ``suite`` makes the groups.
+        Rows with ``variant``; what ``by`` names makes the groups.
     ax
         Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+    by
+        As in :func:`error_vs_alpha`.
     """
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        group = found.setdefault(str(row.get("suite", "")), {})
+        group = found.setdefault(_group(row, by), {})
         group.setdefault(str(_need(row, "variant")), []).append(_error(row))
     return error_bars(
         {suite: {name: float(np.mean(errors)) for name, errors in group.items()} for suite, group in found.items()},
@@ -234,11 +244,22 @@ def _error(row: Mapping[str, Any]) -> float:
     return abs(float(estimate) - float(_need(row, "truth")))
 
 
-def _curves(rows: Rows, key: str) -> dict[str, list[tuple[float, float]]]:
-    """Average errors by suite, method and the number on the x axis; leave out of names what all rows share."""
+def _group(row: Mapping[str, Any], by: By) -> str:
+    """Return what a row is told apart by."""
+    if by == "suite":
+        return str(row.get("suite", ""))
+    if by == "target":
+        return str(_need(row, "target"))
+    if by == "network":
+        return re.split("[-_]", str(_need(row, "model")))[-1]
+    raise InputError(f"by must be one of {', '.join(get_args(By))}; got {by!r}.")
+
+
+def _curves(rows: Rows, key: str, by: By) -> dict[str, list[tuple[float, float]]]:
+    """Average errors by group, method and the number on the x axis; leave out of names what all rows share."""
     found: dict[tuple[str, str], dict[float, list[float]]] = {}
     for row in rows:
-        series = (str(row.get("suite", "")), str(row.get("method", "")))
+        series = (_group(row, by), str(row.get("method", "")))
         found.setdefault(series, {}).setdefault(_number(row, key), []).append(_error(row))
     shown = [len({series[part] for series in found}) > 1 for part in range(2)]
     if not any(shown):

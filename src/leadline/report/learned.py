@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -15,7 +16,7 @@ from leadline.errors import InputError
 from leadline.estimators.alsa.band import band_width
 from leadline.numeric import log_softmax, normal_quantile
 from leadline.report.plane import checked_pair
-from leadline.report.style import COLOURS, SIGNED, axes_or_new, short, styled, tidy
+from leadline.report.style import COLOURS, SIGNED, axes_or_new, look_across, new_figure, short, styled, tidy
 from leadline.shift.calibration import fit_temperature
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _BINS = 10
 _LEAST_PER_BIN = 5  # the accuracy of fewer rows says nothing
 _LARGEST_DOT = 160.0
+_MANY = 200  # anchors beyond which dots shrink, so that they do not cover each other
+_MOST_BEHIND = 5_000
 
 
 @styled
@@ -31,6 +34,7 @@ def anchors(
     estimator: ALSA,
     ax: Axes | None = None,
     *,
+    logits: Any = None,
     pair: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> Axes:
@@ -41,51 +45,133 @@ def anchors(
     estimator
         A fitted ``ALSA``.
     ax
-        Where to draw; None for a new figure, found at ``.figure`` of what is returned.
+        Where to draw; None for a new figure, found at ``.figure`` of what is returned. Three-dimensional axes take
+        three classes.
+    logits
+        Shape (n, c): the source, drawn faintly behind the anchors, which are placed among it; None for the anchors'
+        own entries.
     pair
-        The two classes whose logits are the axes; None for the pair that most negative anchors lie between.
+        The two classes whose logits are the axes; None for all of two or three classes, and for the pair that most
+        negative anchors lie between of more.
     names
         The names of the classes.
 
     Notes
     -----
     The reach is the cosine distance at which an influence falls to half its peak: ``sqrt(log 2) / |v|`` for the
-    Gaussian influence, ``log 2 / v^2`` for the exponential one.
+    Gaussian influence, ``log 2 / v^2`` for the exponential one. A large dot reaches far by angle, not by the
+    distance that the eye sees.
     """
     estimator._check_fitted()
-    positions = np.asarray(estimator.anchors_)
-    first, second = _mistaken(estimator) if pair is None else checked_pair(pair, estimator.n_classes_)
+    in_space = ax.name == "3d" if ax is not None else pair is None and estimator.n_classes_ == 3
+    if in_space and estimator.n_classes_ != 3:
+        raise InputError(f"logits must have 3 classes to be drawn in three dimensions; got {estimator.n_classes_}.")
+    shown: tuple[int, ...] = (0, 1, 2)
+    if not in_space:
+        shown = _mistaken(estimator) if pair is None else checked_pair(pair, estimator.n_classes_)
+    source = None if logits is None else as_logits(logits)
+    positions = np.asarray(estimator.anchors_) if source is None else _among(estimator.anchors_, source)
     reach = anchor_reach(estimator)
     peaks = np.asarray(estimator.peaks_, dtype=np.float64)
-    drawn = axes_or_new(ax, size=(4.4, 3.4))
-    limit = float(np.abs(peaks).max()) or 1.0
+    drawn: Any = axes_or_new(ax, size=(4.4, 3.4), three_d=in_space)
+    limit = float(np.quantile(np.abs(peaks), 0.99)) or 1.0  # one strong anchor would leave the others without colour
     order = np.argsort(peaks)[::-1]  # the negative ones are fewer, and in front
-    scale = _LARGEST_DOT / float(np.quantile(reach, 0.99)) ** 2
+    largest = _LARGEST_DOT * min(1.0, (_MANY / len(peaks)) ** 0.5)
+    scale = largest / float(np.quantile(reach, 0.99)) ** 2
+    depth: dict[str, Any] = {"depthshade": False} if in_space else {}
     dots = drawn.scatter(
-        positions[order, first],
-        positions[order, second],
+        *positions[order][:, shown].T,
         c=peaks[order],
-        s=np.clip(scale * reach[order] ** 2, 4.0, 1.5 * _LARGEST_DOT),
+        s=np.clip(scale * reach[order] ** 2, 4.0, 1.5 * largest),
         cmap=SIGNED,
         vmin=-limit,
         vmax=limit,
         edgecolors="0.35",
         linewidths=0.4,
         alpha=0.9,
+        **depth,
     )
-    drawn.figure.colorbar(dots, ax=drawn, label="peak (positive: right, negative: wrong)")
+    if source is not None and not in_space:  # in space they would hide what lies behind them
+        behind = source[np.linspace(0, len(source) - 1, min(len(source), _MOST_BEHIND)).astype(int)]
+        drawn.scatter(*behind[:, shown].T, s=2.0, c="0.85", linewidths=0, zorder=0, rasterized=True)
+    below = {"location": "bottom", "shrink": 0.6, "pad": 0.1} if in_space else {}  # beside it, the next panel begins
+    label = "peak (positive: right, negative: wrong)"
+    drawn.figure.colorbar(dots, ax=drawn, label=label, extend="both", **below)
     keys = [float(f"{value:.2g}") for value in np.quantile(reach, [0.05, 0.5, 0.95])]
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=np.sqrt(scale) * key, markerfacecolor="none",
                markeredgecolor="0.35", label=f"{key:g}")
         for key in dict.fromkeys(keys)
     ]  # fmt: skip
-    drawn.legend(handles=handles, title="reach", framealpha=0.85, edgecolor="none", loc="best")
-    named = [short(names[i] if names else i) for i in (first, second)]
-    drawn.set(xlabel=f"anchor's entry for class {named[0]}", ylabel=f"anchor's entry for class {named[1]}")
+    place = "upper left" if in_space else "best"
+    drawn.legend(handles=handles, title="reach", framealpha=0.85, edgecolor="none", loc=place)
+    entry = "anchor's entry for class" if source is None else "logit of class"
+    labels = [f"{entry} {short(names[i] if names else i)}" for i in shown]
+    drawn.set(**dict(zip(("xlabel", "ylabel", "zlabel"), labels, strict=False)))
     drawn.set_title(f"{len(peaks)} learnt anchors")
-    tidy(drawn)
-    return drawn
+    if in_space:
+        look_across(drawn)
+    else:
+        tidy(drawn)
+    return drawn  # type: ignore[no-any-return]
+
+
+@styled
+def anchor_sets(
+    logits: Any,
+    labels: Any,
+    counts: Sequence[int] | None = None,
+    *,
+    pair: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Figure:
+    """Draw the anchors that ALSA-G learns with more and with fewer of them, side by side and on the same axes.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, c): the source.
+    labels
+        Shape (n,): the true classes.
+    counts
+        How many anchors; None for the paper's 500 and 100 with two classes, 2000 and 500 with more.
+    pair, names
+        As in :func:`anchors`.
+    seed
+        Of the fits.
+    """
+    from leadline.estimators import ALSA
+
+    logits = as_logits(logits)
+    n_classes = logits.shape[1]
+    chosen = counts or ((500, 100) if n_classes == 2 else (2000, 500))
+    in_space = n_classes == 3 and pair is None
+    fits = [ALSA(n_anchors=count, init="sample", seed=seed).fit(logits, labels) for count in chosen]
+    pair = pair if pair is not None or in_space else _mistaken(fits[0])
+    figure, panels = new_figure(len(fits), size=(4.6, 4.4 if in_space else 3.8), three_d=in_space)
+    for ax, fit in zip(panels, fits, strict=True):
+        anchors(fit, ax, logits=logits, pair=pair, names=names)
+    for axis in ("xlim", "ylim", *(("zlim",) if in_space else ())):
+        limits = [getattr(ax, f"get_{axis}")() for ax in panels]
+        for ax in panels:
+            ax.set(**{axis: (min(low for low, _ in limits), max(high for _, high in limits))})
+    return figure
+
+
+def _among(positions: FloatArray, logits: FloatArray) -> NDArray[np.float64]:
+    """Return where anchors (k, c) lie among logits (n, c).
+
+    The cosine distance does not see an anchor's length. Anchors that were scaled to length 1 before training are
+    drawn as long as the logit nearest to them in direction; others where they are.
+    """
+    points, others = (np.asarray(values, dtype=np.float64) for values in (positions, logits))
+    own, lengths = (np.linalg.norm(values, axis=1, keepdims=True) for values in (points, others))
+    if np.median(own) > 0.5 * np.median(lengths):
+        return points
+    units = points / np.maximum(own, np.finfo(float).tiny)
+    nearest = (units @ (others / np.maximum(lengths, np.finfo(float).tiny)).T).argmax(axis=1)
+    return np.asarray(units * lengths[nearest])
 
 
 def _mistaken(estimator: ALSA) -> tuple[int, int]:

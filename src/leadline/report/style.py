@@ -132,6 +132,12 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def look_across(ax: Any) -> None:
+    """Turn three axes so that logits, which lie near a plane across (1, 1, 1), are neither edge on nor flat."""
+    ax.view_init(elev=28, azim=18)
+    ax.locator_params(nbins=5)
+
+
 def legend_beside(ax: Any, title: str | None = None) -> None:
     """Put the legend to the right of the axes, where it covers no data."""
     ax.legend(title=title, loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, alignment="left")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, as_labels, as_logits
 from leadline.errors import InputError
 from leadline.report.plane import Plane, find_plane
-from leadline.report.style import CORRECTNESS, RIGHT, WRONG, axes_or_new, new_figure, styled, tidy
+from leadline.report.style import CORRECTNESS, RIGHT, WRONG, axes_or_new, look_across, new_figure, styled, tidy
 
 if TYPE_CHECKING:
     from leadline.estimators import ALSA, AverageThresholdedConfidence
@@ -23,6 +23,7 @@ Detail = Literal["points", "cells"]
 PANEL_SIZE = (4.2, 3.4)
 LEAST_PER_CELL = 3
 _MOST_POINTS = 20_000  # more than this show nothing more, and make large files
+_FEW_POINTS = 1_000  # enough to show where logits are, and to leave the surface visible
 _GRID, _GRID_3D = 160, 50
 _PROBABILITY = "probability of being right"
 
@@ -148,6 +149,49 @@ def _surface_in_space(drawn: Any, places: NDArray[np.float64], values: NDArray[n
         *np.moveaxis(places, -1, 0), facecolors=CORRECTNESS(values), rcount=len(values), ccount=len(values),
         shade=False, linewidth=0, antialiased=False, rasterized=True,
     )  # fmt: skip
+
+
+@styled
+def initialisation_surfaces(
+    logits: Any,
+    labels: Any,
+    *,
+    pair: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Figure:
+    """Draw ALSA-G's surface with sampled anchors above, random ones below: at first on the left, trained on the right.
+
+    White dots are some of the logits.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, c): the source.
+    labels
+        Shape (n,): the true classes.
+    pair, names
+        As in :func:`logit_planes`.
+    seed
+        Of the fits.
+    """
+    from leadline.estimators import ALSA
+
+    logits = as_logits(logits)
+    labels = as_labels(labels, logits)
+    plane = find_plane(logits, labels, pair=pair, names=names)
+    shown = plane.project(_shown(plane, logits))
+    places = shown[np.linspace(0, len(shown) - 1, min(len(shown), _FEW_POINTS)).astype(int)]
+    figure, panels = new_figure(2, 2, size=PANEL_SIZE)
+    inits: tuple[tuple[Literal["sample", "random"], str], ...] = (("sample", "sampled"), ("random", "random"))
+    cases = [(init, word, learn) for init, word in inits for learn in (False, True)]
+    for ax, (init, word, learn) in zip(panels, cases, strict=True):
+        alsa = ALSA(init=init, seed=seed) if learn else ALSA(init=init, seed=seed, learn=())
+        alsa_surface(alsa.fit(logits, labels), logits, ax, plane=plane)
+        # Only where there are logits have the surfaces to agree.
+        ax.scatter(*places.T, s=1.5, c="white", alpha=0.5, linewidths=0, rasterized=True)
+        ax.set_title(f"{word} anchors, {'after training' if learn else 'at initialisation'}")
+    return figure
 
 
 @styled
@@ -292,9 +336,7 @@ def _label(drawn: Any, plane: Plane) -> None:
     """Name the axes."""
     if drawn.name == "3d":
         drawn.set(xlabel="logit of class 0", ylabel="logit of class 1", zlabel="logit of class 2")
-        # Logits lie near a plane across (1, 1, 1): neither edge on nor flat.
-        drawn.view_init(elev=28, azim=18)
-        drawn.locator_params(nbins=5)
+        look_across(drawn)
         return
     drawn.set(xlabel=plane.labels[0], ylabel=plane.labels[1])
     tidy(drawn)

@@ -13,8 +13,11 @@ NETWORKS = {"gcn": "GCN", "sage": "SAGE", "gat": "GAT", "gin": "GIN"}
 #: The paper's names of methods, by ours; its R2 and correlation of ALSA are those of ALSA-G.
 _METHODS = {
     "ac": "AC", "doc": "DoC", "im": "IM", METHOD: "GNNEval", "atc-ne": "ATC", "cot": "COT",
-    "alsa-e": "ALSA-E", "alsa-g": "ALSA-G",
+    "alsa-e": "ALSA-E", "alsa-g": "ALSA-G", "alsa-e-paper": "ALSA-E", "alsa-g-paper": "ALSA-G",
 }  # fmt: skip
+
+#: The paper's rows of means over its networks, which it names differently in its two tables.
+_MEANS = ("AVG.", "average")
 
 Scores = Mapping[str, Any]
 
@@ -53,20 +56,46 @@ def _table(
     write: Callable[[Scores | None, float], Cell],
 ) -> Table:
     """Return a table with the paper's row of each network above ours."""
-    methods = [method for method, theirs in _METHODS.items() if any(theirs in row for row in paper.values())]
+    measured = {method for kinds in suites.values() for scores in kinds.values() for method in scores}
+    methods = [
+        method
+        for method, theirs in _METHODS.items()
+        if any(theirs in row for row in paper.values()) and (method in measured or not method.endswith("-paper"))
+    ]
     rows: list[list[Cell | str]] = []
-    for kind, network in NETWORKS.items():
-        rows.append([network, "reported", *(write(paper[network].get(_METHODS[method]), 1.0) for method in methods)])
+    means = next(name for name in _MEANS if name in paper)
+    for kind, network in {**NETWORKS, "mean": means}.items():
+        theirs = (write(paper[network].get(_METHODS[method]), 1.0) for method in methods)
+        rows.append(["AVG." if kind == "mean" else network, "reported", *theirs])
         for name, kinds in suites.items():
-            if kind in kinds:
-                ours = (write(kinds[kind].get(method), 100.0) for method in methods)
-                rows.append(["", f"measured: {name}", *ours])
+            found = kinds.get(kind, {}) if kind != "mean" else {method: _mean(kinds, method) for method in methods}
+            if any(found.values()):
+                rows.append(["", f"measured: {name}", *(write(found.get(method), 100.0) for method in methods)])
     return Table(("network", "", *methods), rows, title, left=(0, 1))
 
 
+def _mean(kinds: Mapping[str, Scores], method: str) -> Scores | None:
+    """Return the means of a method's scores over the paper's networks, deviations included, as the paper's are.
+
+    None unless the method was run with every network: a mean over fewer cannot stand below the paper's.
+    """
+    scores = [kinds[kind][method] for kind in NETWORKS if method in kinds.get(kind, {})]
+    if len(scores) < len(NETWORKS):
+        return None
+    names = ("mae", "std", "r2", "rho")
+    columns = {name: [score[name] for score in scores] for name in names}
+    return {name: None if None in column else sum(column) / len(column) for name, column in columns.items()}
+
+
+def error_text(score: Scores, scale: float, *, digits: int) -> str:
+    """Write a mean absolute error and its deviation, which a single estimate does not have."""
+    deviation = "–" if score["std"] is None else f"{scale * score['std']:.{digits}f}"
+    return f"{scale * score['mae']:.{digits}f} ({deviation})"
+
+
 def _error(score: Scores | None, scale: float) -> Cell:
-    """Write a mean absolute error and its deviation."""
-    return Cell("") if score is None else Cell(f"{scale * score['mae']:.1f} ({scale * score['std']:.1f})")
+    """Write a mean absolute error and its deviation, with the paper's two decimals."""
+    return Cell("") if score is None else Cell(error_text(score, scale, digits=2))
 
 
 def _agreement(score: Scores | None, scale: float) -> Cell:
