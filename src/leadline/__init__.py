@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from leadline.estimators.alsa.band import band_width, band_width_bound
     from leadline.integrations.onnx import from_onnx
+    from leadline.integrations.payloads import read_payloads
     from leadline.integrations.sklearn import from_sklearn
     from leadline.integrations.torch import from_torch
     from leadline.integrations.transformers import from_transformers
@@ -90,6 +91,7 @@ _HOME = {
     "lower_bound": "leadline.shift.bounds",
     "make": _ESTIMATORS,
     "read_outputs": "leadline.data.files",
+    "read_payloads": "leadline.integrations.payloads",
     "write_outputs": "leadline.data.files",
 }
 
@@ -135,6 +137,7 @@ __all__ = [
     "lower_bound",
     "make",
     "read_outputs",
+    "read_payloads",
     "write_outputs",
 ]
 

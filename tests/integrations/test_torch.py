@@ -48,8 +48,8 @@ def test_loader_with_labels(model: torch.nn.Module, rows: torch.Tensor, labels: 
 
 @pytest.mark.parametrize("kind", ["tensor", "tuple", "dict"])
 def test_loader_without_labels(kind: str, model: torch.nn.Module, rows: torch.Tensor) -> None:
-    batches: dict[str, Any] = {"tensor": rows.split(8), "tuple": DataLoader(TensorDataset(rows), batch_size=8)}
-    batches["dict"] = [{"input": batch} for batch in rows.split(8)]
+    batches: dict[str, Any] = {"tensor": torch.split(rows, 8), "tuple": DataLoader(TensorDataset(rows), batch_size=8)}
+    batches["dict"] = [{"input": batch} for batch in torch.split(rows, 8)]
     outputs = ll.from_torch(model, batches[kind])
     assert outputs.labels is None
     np.testing.assert_allclose(outputs.logits, truth(model, rows), rtol=1e-5, atol=1e-6)
@@ -83,9 +83,8 @@ def test_dicts_and_objects_with_logits(
 def test_real_transformers_model() -> None:
     from transformers import BertConfig, BertForSequenceClassification
 
-    config = BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, num_labels=3
-    )
+    config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    config.num_labels = 3
     torch.manual_seed(0)
     bert = BertForSequenceClassification(config)
     ids = torch.randint(50, (6, 5))
@@ -143,7 +142,7 @@ def test_model_and_rows_are_moved_and_the_model_back(rows: torch.Tensor) -> None
 
 def test_without_a_device_the_rows_go_to_the_model(rows: torch.Tensor) -> None:
     model = Recording(4, 3)
-    ll.from_torch(model, [Moved(rows, torch.device("cpu"))])  # type: ignore[arg-type]
+    ll.from_torch(model, [Moved(rows, torch.device("cpu"))])
     assert not hasattr(model, "moves")
 
 

@@ -50,12 +50,13 @@ def from_sklearn(
 
     Notes
     -----
-    Probabilities come first, as their logarithms are on the scale that softmax methods expect. Margins are on a scale of
-    their own; those of two classes, d, become the logits (-d/2, d/2).
+    Probabilities come first, as their logarithms are on the scale that softmax methods expect. Margins are on a scale
+    of their own; those of two classes, d, become the logits (-d/2, d/2).
 
-    What is estimated is how often the class with the largest output is right. ``predict`` is called too, and outputs that
-    disagree with it in more than one row of a hundred are refused: the estimate would be that of another classifier. This
-    happens with a threshold of its own, and with ``SVC(probability=True)``, whose ``predict`` follows the margins.
+    What is estimated is how often the class with the largest output is right. ``predict`` is called too, and outputs
+    that disagree with it in more than one row of a hundred are refused: the estimate would be that of another
+    classifier. This happens with a threshold of its own, and with ``SVC(probability=True)``, whose ``predict`` follows
+    the margins.
 
     Examples
     --------
@@ -134,6 +135,6 @@ def _check_agreement(values: NDArray[Any], predicted: NDArray[Any], classes: lis
     different = int(np.count_nonzero(values[rows, places] < values.max(axis=1)))
     if different > _MOST_DIFFERENT * len(values):
         raise InputError(
-            f"classifier must predict the class with the largest output; {what} disagrees with predict in {different} of "
-            f"{len(values)} rows. Try use={other!r}, or give a classifier without a threshold of its own."
+            f"classifier must predict the class with the largest output; {what} disagrees with predict in {different} "
+            f"of {len(values)} rows. Try use={other!r}, or give a classifier without a threshold of its own."
         )

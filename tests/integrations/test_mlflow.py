@@ -1,0 +1,50 @@
+"""Estimates in a real store of MLflow, in files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import mlflow
+import pytest
+
+import leadline as ll
+from leadline.integrations.mlflow import log_estimate
+
+
+@pytest.fixture
+def estimate(make_outputs: Callable[..., ll.Outputs]) -> ll.Estimate:
+    return ll.make("ac").fit(make_outputs()).estimate(make_outputs(seed=1).logits)
+
+
+@pytest.fixture(autouse=True)
+def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # the databases need packages that mlflow-skinny lacks
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+
+
+def test_metrics_estimate_and_report_are_logged(estimate: ll.Estimate, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text("<p>all is well</p>")
+    with mlflow.start_run() as run:
+        log_estimate(estimate, prefix="monday", report=report)
+    found = mlflow.get_run(run.info.run_id)
+    assert found.data.metrics == {
+        "monday/accuracy": estimate.accuracy,
+        "monday/interval_low": estimate.interval[0],
+        "monday/interval_high": estimate.interval[1],
+        "monday/n_samples": 300,
+    }
+    stored = Path(mlflow.artifacts.download_artifacts(run_id=run.info.run_id, dst_path=str(tmp_path / "copy")))
+    assert json.loads((stored / "monday" / "estimate.json").read_text()) == json.loads(json.dumps(estimate.to_dict()))
+    assert (stored / "monday" / "report.html").read_text() == "<p>all is well</p>"
+
+
+def test_wrong_input_logs_nothing(estimate: ll.Estimate, tmp_path: Path) -> None:
+    with mlflow.start_run() as run:
+        with pytest.raises(ll.InputError, match=r"report must be a file; .*nowhere.html is none"):
+            log_estimate(estimate, report=tmp_path / "nowhere.html")
+        with pytest.raises(ll.InputError, match="estimate must be an Estimate; got float"):
+            log_estimate(0.5)  # type: ignore[arg-type]
+    assert mlflow.get_run(run.info.run_id).data.metrics == {}

@@ -1,0 +1,179 @@
+"""Outputs in files of the layouts that serving tools write."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leadline as ll
+
+P = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]
+TIME = "2026-03-02T10:15:20Z"
+
+
+def write(path: Path, *records: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def capture(data: str, encoding: str, content: str = "application/json", event: str = "e1") -> dict[str, Any]:
+    """Return a line of SageMaker's data capture."""
+    return {
+        "captureData": {
+            "endpointInput": {"observedContentType": "text/csv", "mode": "INPUT", "data": "1,2", "encoding": "CSV"},
+            "endpointOutput": {"observedContentType": content, "mode": "OUTPUT", "data": data, "encoding": encoding},
+        },
+        "eventMetadata": {"eventId": event, "inferenceTime": TIME},
+        "eventVersion": "0",
+    }
+
+
+def event(data: Any, kind: str = "response", **more: Any) -> dict[str, Any]:
+    """Return a CloudEvent of KServe's logger."""
+    return {
+        "specversion": "1.0",
+        "type": f"org.kubeflow.serving.inference.{kind}",
+        "source": "http://localhost:9081/",
+        "id": "689b15e7",
+        "time": "2026-03-02T12:15:20.505997782+02:00",
+        "datacontenttype": "application/json",
+        "inferenceservicename": "flowers",
+        "namespace": "default",
+        "data": data,
+    } | more
+
+
+def shares(outputs: ll.Outputs) -> Any:
+    return np.exp(outputs.logits)
+
+
+CSV = "0.7,0.2,0.1\n0.1,0.3,0.6\n"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        capture(json.dumps({"predictions": P}), "JSON"),
+        capture(json.dumps(P), "JSON"),
+        capture(CSV, "CSV", "text/csv; charset=utf-8"),
+        capture(base64.b64encode(CSV.encode()).decode(), "BASE64", "text/csv"),
+        capture(base64.b64encode(json.dumps({"predictions": P}).encode()).decode(), "BASE64"),
+    ],
+    ids=["json", "bare list", "csv", "base64 of csv", "base64 of json"],
+)
+def test_sagemaker(record: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "10-15.jsonl", record)
+    outputs = ll.read_payloads(path, "sagemaker", kind="probabilities", classes=["a", "b", "c"])
+    np.testing.assert_allclose(shares(outputs), P)
+    assert outputs.classes == ("a", "b", "c")
+    assert list(outputs.metadata["id"]) == ["e1", "e1"]
+    assert list(outputs.metadata["row"]) == [0, 1]
+    assert list(outputs.metadata["time"]) == [np.datetime64("2026-03-02T10:15:20", "us")] * 2
+
+
+def test_sagemaker_other_shapes(tmp_path: Path) -> None:
+    nested = {"predictions": [{"label": 0, "probabilities": P[0]}, {"label": 2, "probabilities": P[1]}]}
+    path = write(tmp_path / "nested.jsonl", capture(json.dumps(nested), "JSON"))
+    outputs = ll.read_payloads(path, "sagemaker", kind="probabilities", field="probabilities")
+    np.testing.assert_allclose(shares(outputs), P)
+    path = write(tmp_path / "one.jsonl", capture(json.dumps(P[0]), "JSON"), capture(json.dumps(P[1]), "JSON"))
+    np.testing.assert_allclose(shares(ll.read_payloads(path, "sagemaker", kind="probabilities")), P)
+    path = write(tmp_path / "scores.jsonl", capture("0.9", "CSV"), capture("0.2\n0.4", "CSV"))
+    outputs = ll.read_payloads(path, "sagemaker", kind="scores", classes=["ham", "spam"])
+    np.testing.assert_allclose(shares(outputs)[:, 1], [0.9, 0.2, 0.4])
+
+
+def test_folders_and_patterns_in_the_order_of_names(tmp_path: Path) -> None:
+    for hour, row in zip(("10", "11"), P, strict=True):
+        write(tmp_path / "capture" / "AllTraffic" / hour / "a.jsonl", capture(json.dumps([row]), "JSON", event=hour))
+    for place in (tmp_path / "capture", f"{tmp_path}/capture/**/*.jsonl"):
+        outputs = ll.read_payloads(place, "sagemaker", kind="probabilities")
+        np.testing.assert_allclose(shares(outputs), P)
+        assert list(outputs.metadata["id"]) == ["10", "11"]
+
+
+V2 = {"name": "probabilities", "datatype": "FP32", "shape": [2, 3], "data": [value for row in P for value in row]}
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"predictions": P}, None),
+        ({"model_name": "flowers", "outputs": [V2]}, None),
+        ({"outputs": [{"name": "label", "datatype": "INT64", "shape": [2], "data": [0, 2]}, V2]}, "probabilities"),
+        (json.dumps({"predictions": P}), None),
+    ],
+    ids=["v1", "v2", "v2 with two outputs", "text"],
+)
+def test_kserve(data: Any, field: str | None, tmp_path: Path) -> None:
+    path = write(tmp_path / "events.jsonl", event({"instances": [[1, 2]]}, "request"), event(data))
+    outputs = ll.read_payloads(path, "kserve", kind="probabilities", field=field)
+    np.testing.assert_allclose(shares(outputs), P)
+    assert outputs.metadata["time"][0] == np.datetime64("2026-03-02T10:15:20.505997", "us")
+    assert list(outputs.metadata["id"]) == ["689b15e7"] * 2
+
+
+def test_kserve_in_base64(tmp_path: Path) -> None:
+    record = event(None) | {"data_base64": base64.b64encode(json.dumps({"predictions": P}).encode()).decode()}
+    del record["data"]
+    outputs = ll.read_payloads(write(tmp_path / "events.jsonl", record), "kserve", kind="probabilities")
+    np.testing.assert_allclose(shares(outputs), P)
+
+
+def test_bentoml(tmp_path: Path) -> None:
+    records = [
+        {"logits": np.log(row).tolist(), "country": country, "timestamp": "2026-03-02T10:15:20.123456",
+         "request_id": str(number), "trace_id": "7"}
+        for number, (row, country) in enumerate(zip(P, ["de", "fr"], strict=True))
+    ]  # fmt: skip
+    path = write(tmp_path / "flowers" / "data" / "data.0.log", *records)
+    outputs = ll.read_payloads(path, "bentoml", kind="logits", field="logits")
+    np.testing.assert_allclose(shares(outputs), P)
+    assert sorted(outputs.metadata) == ["country", "id", "row", "time"]
+    assert list(outputs.metadata["country"]) == ["de", "fr"]
+    assert list(outputs.metadata["id"]) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "records", "options", "match"),
+    [
+        ("seldon", [{}], {}, "layout must be one of 'sagemaker', 'kserve', 'bentoml'; got 'seldon'"),
+        ("kserve", [{}], {"kind": "odds"}, "kind must be one of"),
+        ("bentoml", [{}], {}, "field must be the name"),
+        ("bentoml", [{"a": 1}], {"field": "p"}, "line 1, must be a response in the layout 'bentoml': it has no 'p'"),
+        ("sagemaker", [{"x": 1}], {}, "line 1, must be .*it has no 'captureData'"),
+        ("sagemaker", [capture("{", "JSON")], {}, "line 1, must be a response"),
+        ("sagemaker", [capture("?", "BASE64")], {}, "line 1, must be a response"),
+        ("sagemaker", [capture("[]", "PROTOBUF")], {}, "encoding must be JSON, CSV or BASE64, got PROTOBUF"),
+        ("sagemaker", [capture("setosa", "CSV")], {}, "could not convert string to float"),
+        ("kserve", [event({"instances": [1]}, "request")], {}, "has requests only"),
+        (
+            "kserve",
+            [event({"predictions": [1, 1]})],
+            {},
+            r"probabilities must have shape \(rows, classes\), got \(2,\)",
+        ),
+        ("kserve", [event({"predictions": P}), event({"predictions": [[0.5, 0.5]]})], {}, "rows have '2', '3' values"),
+        ("kserve", [event({"outputs": [V2, V2]})], {}, "give `field`, one of 'probabilities'"),
+        ("kserve", [event({"outputs": [V2]})], {"field": "p"}, "it has no 'p'"),
+        ("kserve", [event({"predictions": P}, time="noon")], {}, "must be in ISO 8601; got 'noon'"),
+        ("kserve", [[1]], {}, "must be one JSON object; got a list"),
+        ("kserve", [], {}, "path must hold at least one line"),
+    ],
+)
+def test_wrong_input(layout: Any, records: list[Any], options: dict[str, Any], match: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", *records)
+    with pytest.raises(ll.InputError, match=match) as caught:
+        ll.read_payloads(path, layout, **({"kind": "probabilities"} | options))
+    assert "\n" not in str(caught.value)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ll.InputError, match="path must be a file, a folder with files or a pattern"):
+        ll.read_payloads(tmp_path / "nowhere.jsonl", "kserve", kind="logits")
