@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mlflow
+import numpy as np
+import pandas as pd
 import pytest
 
 import leadline as ll
-from leadline.integrations.mlflow import log_estimate
+from leadline.integrations.mlflow import log_estimate, make_metric
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def estimate(make_outputs: Callable[..., ll.Outputs]) -> ll.Estimate:
 @pytest.fixture(autouse=True)
 def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # the databases need packages that mlflow-skinny lacks
-    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
 
 
 def test_metrics_estimate_and_report_are_logged(estimate: ll.Estimate, tmp_path: Path) -> None:
@@ -48,3 +51,23 @@ def test_wrong_input_logs_nothing(estimate: ll.Estimate, tmp_path: Path) -> None
         with pytest.raises(ll.InputError, match="estimate must be an Estimate; got float"):
             log_estimate(0.5)  # type: ignore[arg-type]
     assert mlflow.get_run(run.info.run_id).data.metrics == {}
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow uses what pandas will drop, and warns about types in its own classes
+@pytest.mark.parametrize("kind", ["logits", "probabilities"])
+def test_metric_of_an_evaluation(kind: Any, make_outputs: Callable[..., ll.Outputs]) -> None:
+    model, target = ll.make("ac").fit(make_outputs()), make_outputs(seed=1).logits.astype(float)
+    given = target if kind == "logits" else np.exp(target) / np.exp(target).sum(axis=1, keepdims=True)
+    frame = pd.DataFrame({"age": np.linspace(20.0, 60.0, len(given)), "outputs": given.tolist()})
+    with mlflow.start_run() as run:
+        result = mlflow.models.evaluate(
+            data=frame, predictions="outputs", extra_metrics=[make_metric(model, kind=kind)]
+        )
+    assert result.metrics["leadline/accuracy"] == pytest.approx(model.estimate(target).accuracy, abs=1e-6)
+    assert result.metrics["leadline/n_samples"] == 300
+    assert mlflow.get_run(run.info.run_id).data.metrics == result.metrics
+
+
+def test_metric_of_an_unknown_kind(make_outputs: Callable[..., ll.Outputs]) -> None:
+    with pytest.raises(ll.InputError, match="kind must be one of"):
+        make_metric(ll.make("ac").fit(make_outputs()), kind="odds")  # type: ignore[arg-type]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
 
 import leadline as ll
+from served_models import linear_onnx
 
 WEIGHTS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 ROWS = np.random.default_rng(1).normal(size=(25, 4))
@@ -17,36 +17,9 @@ LOGITS = ROWS.astype(np.float32) @ WEIGHTS
 PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
 
 
-def session(*kinds: str, rows: int | str = "n", **zipmap: Any) -> Any:
-    """Return a session of a linear model with some of the outputs logits, probabilities, maps and label."""
-    weights = helper.make_tensor("w", TensorProto.FLOAT, WEIGHTS.shape, WEIGHTS.ravel())
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
-        helper.make_node("ArgMax", ["logits"], ["label"], axis=1, keepdims=0),
-    ]
-    made = {
-        "logits": helper.make_tensor_value_info("logits", TensorProto.FLOAT, [rows, 3]),
-        "probabilities": helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [rows, 3]),
-        "label": helper.make_tensor_value_info("label", TensorProto.INT64, [rows]),
-    }
-    if "maps" in kinds:
-        nodes.append(helper.make_node("ZipMap", ["probabilities"], ["maps"], domain="ai.onnx.ml", **zipmap))
-        key = TensorProto.INT64 if "classlabels_int64s" in zipmap else TensorProto.STRING
-        value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
-        of_maps = helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
-        made["maps"] = helper.make_value_info("maps", of_maps)
-    graph = helper.make_graph(
-        nodes,
-        "linear",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 4])],
-        [made[kind] for kind in kinds],
-        [weights],
-    )
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8
-    )
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+def session(*kinds: str, **options: Any) -> Any:
+    """Return a session of the linear model with these weights."""
+    return onnxruntime.InferenceSession(linear_onnx(WEIGHTS, *kinds, **options), providers=["CPUExecutionProvider"])
 
 
 def test_logits_in_batches() -> None:

@@ -11,42 +11,9 @@ import numpy as np
 import pytest
 
 import leadline as ll
+from served_models import captured, cloud_event, monitored, write_lines
 
 P = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]
-TIME = "2026-03-02T10:15:20Z"
-
-
-def write(path: Path, *records: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
-def capture(data: str, encoding: str, content: str = "application/json", event: str = "e1") -> dict[str, Any]:
-    """Return a line of SageMaker's data capture."""
-    return {
-        "captureData": {
-            "endpointInput": {"observedContentType": "text/csv", "mode": "INPUT", "data": "1,2", "encoding": "CSV"},
-            "endpointOutput": {"observedContentType": content, "mode": "OUTPUT", "data": data, "encoding": encoding},
-        },
-        "eventMetadata": {"eventId": event, "inferenceTime": TIME},
-        "eventVersion": "0",
-    }
-
-
-def event(data: Any, kind: str = "response", **more: Any) -> dict[str, Any]:
-    """Return a CloudEvent of KServe's logger."""
-    return {
-        "specversion": "1.0",
-        "type": f"org.kubeflow.serving.inference.{kind}",
-        "source": "http://localhost:9081/",
-        "id": "689b15e7",
-        "time": "2026-03-02T12:15:20.505997782+02:00",
-        "datacontenttype": "application/json",
-        "inferenceservicename": "flowers",
-        "namespace": "default",
-        "data": data,
-    } | more
 
 
 def shares(outputs: ll.Outputs) -> Any:
@@ -59,16 +26,16 @@ CSV = "0.7,0.2,0.1\n0.1,0.3,0.6\n"
 @pytest.mark.parametrize(
     "record",
     [
-        capture(json.dumps({"predictions": P}), "JSON"),
-        capture(json.dumps(P), "JSON"),
-        capture(CSV, "CSV", "text/csv; charset=utf-8"),
-        capture(base64.b64encode(CSV.encode()).decode(), "BASE64", "text/csv"),
-        capture(base64.b64encode(json.dumps({"predictions": P}).encode()).decode(), "BASE64"),
+        captured(json.dumps({"predictions": P}), "JSON"),
+        captured(json.dumps(P), "JSON"),
+        captured(CSV, "CSV", "text/csv; charset=utf-8"),
+        captured(base64.b64encode(CSV.encode()).decode(), "BASE64", "text/csv"),
+        captured(base64.b64encode(json.dumps({"predictions": P}).encode()).decode(), "BASE64"),
     ],
     ids=["json", "bare list", "csv", "base64 of csv", "base64 of json"],
 )
 def test_sagemaker(record: Any, tmp_path: Path) -> None:
-    path = write(tmp_path / "10-15.jsonl", record)
+    path = write_lines(tmp_path / "10-15.jsonl", record)
     outputs = ll.read_payloads(path, "sagemaker", kind="probabilities", classes=["a", "b", "c"])
     np.testing.assert_allclose(shares(outputs), P)
     assert outputs.classes == ("a", "b", "c")
@@ -79,19 +46,21 @@ def test_sagemaker(record: Any, tmp_path: Path) -> None:
 
 def test_sagemaker_other_shapes(tmp_path: Path) -> None:
     nested = {"predictions": [{"label": 0, "probabilities": P[0]}, {"label": 2, "probabilities": P[1]}]}
-    path = write(tmp_path / "nested.jsonl", capture(json.dumps(nested), "JSON"))
+    path = write_lines(tmp_path / "nested.jsonl", captured(json.dumps(nested), "JSON"))
     outputs = ll.read_payloads(path, "sagemaker", kind="probabilities", field="probabilities")
     np.testing.assert_allclose(shares(outputs), P)
-    path = write(tmp_path / "one.jsonl", capture(json.dumps(P[0]), "JSON"), capture(json.dumps(P[1]), "JSON"))
+    path = write_lines(tmp_path / "one.jsonl", captured(json.dumps(P[0]), "JSON"), captured(json.dumps(P[1]), "JSON"))
     np.testing.assert_allclose(shares(ll.read_payloads(path, "sagemaker", kind="probabilities")), P)
-    path = write(tmp_path / "scores.jsonl", capture("0.9", "CSV"), capture("0.2\n0.4", "CSV"))
+    path = write_lines(tmp_path / "scores.jsonl", captured("0.9", "CSV"), captured("0.2\n0.4", "CSV"))
     outputs = ll.read_payloads(path, "sagemaker", kind="scores", classes=["ham", "spam"])
     np.testing.assert_allclose(shares(outputs)[:, 1], [0.9, 0.2, 0.4])
 
 
 def test_folders_and_patterns_in_the_order_of_names(tmp_path: Path) -> None:
     for hour, row in zip(("10", "11"), P, strict=True):
-        write(tmp_path / "capture" / "AllTraffic" / hour / "a.jsonl", capture(json.dumps([row]), "JSON", event=hour))
+        write_lines(
+            tmp_path / "capture" / "AllTraffic" / hour / "a.jsonl", captured(json.dumps([row]), "JSON", event=hour)
+        )
     for place in (tmp_path / "capture", f"{tmp_path}/capture/**/*.jsonl"):
         outputs = ll.read_payloads(place, "sagemaker", kind="probabilities")
         np.testing.assert_allclose(shares(outputs), P)
@@ -112,7 +81,7 @@ V2 = {"name": "probabilities", "datatype": "FP32", "shape": [2, 3], "data": [val
     ids=["v1", "v2", "v2 with two outputs", "text"],
 )
 def test_kserve(data: Any, field: str | None, tmp_path: Path) -> None:
-    path = write(tmp_path / "events.jsonl", event({"instances": [[1, 2]]}, "request"), event(data))
+    path = write_lines(tmp_path / "events.jsonl", cloud_event({"instances": [[1, 2]]}, "request"), cloud_event(data))
     outputs = ll.read_payloads(path, "kserve", kind="probabilities", field=field)
     np.testing.assert_allclose(shares(outputs), P)
     assert outputs.metadata["time"][0] == np.datetime64("2026-03-02T10:15:20.505997", "us")
@@ -120,19 +89,18 @@ def test_kserve(data: Any, field: str | None, tmp_path: Path) -> None:
 
 
 def test_kserve_in_base64(tmp_path: Path) -> None:
-    record = event(None) | {"data_base64": base64.b64encode(json.dumps({"predictions": P}).encode()).decode()}
+    record = cloud_event(None) | {"data_base64": base64.b64encode(json.dumps({"predictions": P}).encode()).decode()}
     del record["data"]
-    outputs = ll.read_payloads(write(tmp_path / "events.jsonl", record), "kserve", kind="probabilities")
+    outputs = ll.read_payloads(write_lines(tmp_path / "events.jsonl", record), "kserve", kind="probabilities")
     np.testing.assert_allclose(shares(outputs), P)
 
 
 def test_bentoml(tmp_path: Path) -> None:
     records = [
-        {"logits": np.log(row).tolist(), "country": country, "timestamp": "2026-03-02T10:15:20.123456",
-         "request_id": str(number), "trace_id": "7"}
+        monitored("logits", np.log(row).tolist(), str(number), country=country)
         for number, (row, country) in enumerate(zip(P, ["de", "fr"], strict=True))
-    ]  # fmt: skip
-    path = write(tmp_path / "flowers" / "data" / "data.0.log", *records)
+    ]
+    path = write_lines(tmp_path / "flowers" / "data" / "data.0.log", *records)
     outputs = ll.read_payloads(path, "bentoml", kind="logits", field="logits")
     np.testing.assert_allclose(shares(outputs), P)
     assert sorted(outputs.metadata) == ["country", "id", "row", "time"]
@@ -148,27 +116,32 @@ def test_bentoml(tmp_path: Path) -> None:
         ("bentoml", [{}], {}, "field must be the name"),
         ("bentoml", [{"a": 1}], {"field": "p"}, "line 1, must be a response in the layout 'bentoml': it has no 'p'"),
         ("sagemaker", [{"x": 1}], {}, "line 1, must be .*it has no 'captureData'"),
-        ("sagemaker", [capture("{", "JSON")], {}, "line 1, must be a response"),
-        ("sagemaker", [capture("?", "BASE64")], {}, "line 1, must be a response"),
-        ("sagemaker", [capture("[]", "PROTOBUF")], {}, "encoding must be JSON, CSV or BASE64, got PROTOBUF"),
-        ("sagemaker", [capture("setosa", "CSV")], {}, "could not convert string to float"),
-        ("kserve", [event({"instances": [1]}, "request")], {}, "has requests only"),
+        ("sagemaker", [captured("{", "JSON")], {}, "line 1, must be a response"),
+        ("sagemaker", [captured("?", "BASE64")], {}, "line 1, must be a response"),
+        ("sagemaker", [captured("[]", "PROTOBUF")], {}, "encoding must be JSON, CSV or BASE64, got PROTOBUF"),
+        ("sagemaker", [captured("setosa", "CSV")], {}, "could not convert string to float"),
+        ("kserve", [cloud_event({"instances": [1]}, "request")], {}, "has requests only"),
         (
             "kserve",
-            [event({"predictions": [1, 1]})],
+            [cloud_event({"predictions": [1, 1]})],
             {},
             r"probabilities must have shape \(rows, classes\), got \(2,\)",
         ),
-        ("kserve", [event({"predictions": P}), event({"predictions": [[0.5, 0.5]]})], {}, "rows have '2', '3' values"),
-        ("kserve", [event({"outputs": [V2, V2]})], {}, "give `field`, one of 'probabilities'"),
-        ("kserve", [event({"outputs": [V2]})], {"field": "p"}, "it has no 'p'"),
-        ("kserve", [event({"predictions": P}, time="noon")], {}, "must be in ISO 8601; got 'noon'"),
+        (
+            "kserve",
+            [cloud_event({"predictions": P}), cloud_event({"predictions": [[0.5, 0.5]]})],
+            {},
+            "rows have '2', '3' values",
+        ),
+        ("kserve", [cloud_event({"outputs": [V2, V2]})], {}, "give `field`, one of 'probabilities'"),
+        ("kserve", [cloud_event({"outputs": [V2]})], {"field": "p"}, "it has no 'p'"),
+        ("kserve", [cloud_event({"predictions": P}, time="noon")], {}, "must be in ISO 8601; got 'noon'"),
         ("kserve", [[1]], {}, "must be one JSON object; got a list"),
         ("kserve", [], {}, "path must hold at least one line"),
     ],
 )
 def test_wrong_input(layout: Any, records: list[Any], options: dict[str, Any], match: str, tmp_path: Path) -> None:
-    path = write(tmp_path / "log.jsonl", *records)
+    path = write_lines(tmp_path / "log.jsonl", *records)
     with pytest.raises(ll.InputError, match=match) as caught:
         ll.read_payloads(path, layout, **({"kind": "probabilities"} | options))
     assert "\n" not in str(caught.value)

@@ -1,12 +1,15 @@
-"""Estimates in MLflow: as metrics and artefacts of a run."""
+"""Estimates in MLflow: as metrics and artefacts of a run, and as a metric of its evaluation."""
 
 from __future__ import annotations
 
 import json
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from leadline.errors import InputError
+from leadline.estimators.base import Estimator
+from leadline.integrations.kinds import Kind, check_kind, outputs_of_kind
 from leadline.results.estimate import Estimate
 
 
@@ -36,23 +39,67 @@ def log_estimate(
     >>> with mlflow.start_run():  # doctest: +SKIP
     ...     log_estimate(estimate, report="report.html")
     """
-    try:
-        import mlflow
-    except ModuleNotFoundError as error:
-        raise InputError("log_estimate needs MLflow, which is not installed; run pip install mlflow.") from error
+    mlflow = _mlflow("log_estimate")
     if not isinstance(estimate, Estimate):
         raise InputError(f"estimate must be an Estimate; got {type(estimate).__name__}. Log several one by one.")
     if report is not None and not Path(report).is_file():
         raise InputError(f"report must be a file; {fspath(report)} is none. Write it with leadline report.")
-    low, high = estimate.interval
-    metrics = {
-        f"{prefix}/accuracy": estimate.accuracy,
-        f"{prefix}/interval_low": low,
-        f"{prefix}/interval_high": high,
-        f"{prefix}/n_samples": float(estimate.n_samples),
-    }
+    metrics = {f"{prefix}/{name}": value for name, value in _metrics(estimate).items()}
     mlflow.log_metrics(metrics)
     mlflow.log_text(json.dumps(estimate.to_dict(), indent=2, allow_nan=False), f"{prefix}/estimate.json")
     if report is not None:
         mlflow.log_artifact(fspath(report), prefix)
     return metrics
+
+
+def make_metric(model: Estimator, *, kind: Kind = "logits", name: str = "leadline") -> Any:
+    """Return the estimated accuracy as a metric for ``mlflow.models.evaluate``; it needs no targets.
+
+    Parameters
+    ----------
+    model
+        A fitted estimator.
+    kind
+        What the evaluated predictions are, each a list: ``"logits"`` or ``"probabilities"``; or ``"scores"``, numbers.
+    name
+        Metrics are ``{name}/accuracy``, ``{name}/interval_low``, ``{name}/interval_high`` and ``{name}/n_samples``.
+
+    Returns
+    -------
+    mlflow.models.EvaluationMetric
+        To be given as one of ``extra_metrics``.
+
+    Examples
+    --------
+    >>> metric = make_metric(model, kind="probabilities")  # doctest: +SKIP
+    >>> mlflow.models.evaluate(data=frame, predictions="proba", extra_metrics=[metric])  # doctest: +SKIP
+    """
+    mlflow = _mlflow("make_metric")
+    check_kind(kind)
+    from mlflow.metrics import MetricValue
+
+    def estimated_accuracy(predictions: Any) -> Any:
+        estimate = model.estimate(outputs_of_kind(kind, predictions))
+        return MetricValue(aggregate_results=_metrics(estimate))
+
+    return mlflow.models.make_metric(eval_fn=estimated_accuracy, greater_is_better=True, name=name)
+
+
+def _metrics(estimate: Estimate) -> dict[str, float]:
+    """Return the numbers of an estimate that are worth a curve over time."""
+    low, high = estimate.interval
+    return {
+        "accuracy": estimate.accuracy,
+        "interval_low": low,
+        "interval_high": high,
+        "n_samples": float(estimate.n_samples),
+    }
+
+
+def _mlflow(function: str) -> Any:
+    """Return the package, or say what to install."""
+    try:
+        import mlflow
+    except ModuleNotFoundError as error:
+        raise InputError(f"{function} needs MLflow, which is not installed; run pip install mlflow.") from error
+    return mlflow
