@@ -91,7 +91,7 @@ def for_the_page(folder: Path) -> dict[str, Any]:
     labels = rng.integers(2, size=300)
     logits = rng.normal(size=(300, 2)) + 2.0 * np.eye(2)[labels]
     probabilities = (np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)).tolist()
-    (folder / "model.onnx").write_bytes(linear_onnx(rng.normal(size=(30, 2)).astype(np.float32) / 100, "logits"))
+    (folder / "model.onnx").write_bytes(linear_onnx((rng.normal(size=(30, 2)) / 100).astype(np.float32), "logits"))
     answer = {"predictions": probabilities}
     write_lines(folder / "capture" / "10" / "15.jsonl", captured(json.dumps(answer), "JSON"))
     write_lines(folder / "events.jsonl", cloud_event({"instances": [[1.0]]}, "request"), cloud_event(answer))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,9 @@ def test_metric_of_an_evaluation(kind: Any, make_outputs: Callable[..., ll.Outpu
     model, target = ll.make("ac").fit(make_outputs()), make_outputs(seed=1).logits.astype(float)
     given = target if kind == "logits" else np.exp(target) / np.exp(target).sum(axis=1, keepdims=True)
     frame = pd.DataFrame({"age": np.linspace(20.0, 60.0, len(given)), "outputs": given.tolist()})
+    evaluate: Any = mlflow.models.evaluate  # it has no types
     with mlflow.start_run() as run:
-        result = mlflow.models.evaluate(
-            data=frame, predictions="outputs", extra_metrics=[make_metric(model, kind=kind)]
-        )
+        result = evaluate(data=frame, predictions="outputs", extra_metrics=[make_metric(model, kind=kind)])
     assert result.metrics["leadline/accuracy"] == pytest.approx(model.estimate(target).accuracy, abs=1e-6)
     assert result.metrics["leadline/n_samples"] == 300
     assert mlflow.get_run(run.info.run_id).data.metrics == result.metrics
@@ -71,3 +71,11 @@ def test_metric_of_an_evaluation(kind: Any, make_outputs: Callable[..., ll.Outpu
 def test_metric_of_an_unknown_kind(make_outputs: Callable[..., ll.Outputs]) -> None:
     with pytest.raises(ll.InputError, match="kind must be one of"):
         make_metric(ll.make("ac").fit(make_outputs()), kind="odds")  # type: ignore[arg-type]
+
+
+def test_without_mlflow(estimate: ll.Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(
+        ll.InputError, match="log_estimate needs MLflow, which is not installed; run pip install mlflow"
+    ):
+        log_estimate(estimate)

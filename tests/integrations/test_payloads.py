@@ -136,6 +136,8 @@ def test_bentoml(tmp_path: Path) -> None:
         ("kserve", [cloud_event({"outputs": [V2, V2]})], {}, "give `field`, one of 'probabilities'"),
         ("kserve", [cloud_event({"outputs": [V2]})], {"field": "p"}, "it has no 'p'"),
         ("kserve", [cloud_event({"predictions": P}, time="noon")], {}, "must be in ISO 8601; got 'noon'"),
+        ("kserve", [cloud_event({"predictions": P})], {"field": "proba"}, "it has no 'proba'"),
+        ("sagemaker", [captured("[[1]]", "JSON") | {"eventMetadata": []}], {}, "line 1, must be a response"),
         ("kserve", [[1]], {}, "must be one JSON object; got a list"),
         ("kserve", [], {}, "path must hold at least one line"),
     ],
@@ -145,6 +147,19 @@ def test_wrong_input(layout: Any, records: list[Any], options: dict[str, Any], m
     with pytest.raises(ll.InputError, match=match) as caught:
         ll.read_payloads(path, layout, **({"kind": "probabilities"} | options))
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b"PAR1\xff\xfe")
+    with pytest.raises(ll.InputError, match="line 1, must be one JSON object"):
+        ll.read_payloads(tmp_path / "log.jsonl", "kserve", kind="logits")
+
+
+def test_own_columns_win(tmp_path: Path) -> None:
+    lines = [monitored("p", row, id=name) for row, name in zip(P, "ab", strict=True)]
+    path = write_lines(tmp_path / "data.0.log", *lines)
+    outputs = ll.read_payloads(path, "bentoml", kind="probabilities", field="p")
+    assert list(outputs.metadata["id"]) == ["a", "b"]
 
 
 def test_no_file(tmp_path: Path) -> None:

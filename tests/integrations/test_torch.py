@@ -165,6 +165,6 @@ def test_wrong_batches(batches: Any, match: str, model: torch.nn.Module) -> None
 
 def test_wrong_models(rows: torch.Tensor) -> None:
     with pytest.raises(ll.InputError, match=r"model must be a torch\.nn\.Module; got function"):
-        ll.from_torch(truth, [rows])  # type: ignore[arg-type]
+        ll.from_torch(truth, [rows])
     with pytest.raises(ll.InputError, match=r"model must return a tensor, .* got tuple for batch 0"):
         ll.from_torch(torch.nn.LSTM(4, 3), [rows])

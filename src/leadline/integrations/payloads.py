@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,7 +76,7 @@ def read_payloads(
             response = readers[layout](record, field)
             if response is not None:
                 responses.append(response.checked(kind))
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, csv.Error) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else one_line(error)
             raise InputError(f"{place} must be a response in the layout {layout!r}: {reason}.") from error
     if not responses:
@@ -123,7 +122,7 @@ def _records(path: str) -> Iterator[tuple[str, Any]]:
         raise InputError(f"path must be a file, a folder with files or a pattern that matches some; got {path!r}.")
     empty = True
     for file in files:
-        with open(file, encoding="utf-8") as lines:
+        with open(file, "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
@@ -177,15 +176,16 @@ def _bentoml(record: Any, name: str | None) -> _Response:
 
 def _predictions(data: Any, name: str | None) -> Any:
     """Return the rows of a response: a list, or a dict that holds one; each a list, a number or a dict in turn."""
-    rows = data
-    if isinstance(data, dict):
-        rows = data[name] if name in data else data[_PREDICTIONS]
+    named = isinstance(data, dict) and name in data
+    rows = data[name if named else _PREDICTIONS] if isinstance(data, dict) else data
     if not isinstance(rows, list):
         raise ValueError(f"predictions must be a list, got a {type(rows).__name__}")
     if rows and isinstance(rows[0], dict):
         if name is None:
             raise ValueError(f"give `field`, one of {brief(rows[0])}")
         return [row[name] for row in rows]
+    if name is not None and not named:
+        raise KeyError(name)
     # A response to a single row may be the row itself.
     return [rows] if not isinstance(data, dict) and rows and not isinstance(rows[0], list) else rows
 
@@ -204,14 +204,14 @@ def _tensor(outputs: Sequence[Mapping[str, Any]], name: str | None) -> Any:
 def _metadata(responses: Sequence[_Response]) -> dict[str, Any]:
     """Return what is known about each row: id and place in the request, time, and what was logged along."""
     counts = [len(response.values) for response in responses]
-    columns: dict[str, Any] = {}
-    for key in dict.fromkeys(key for response in responses for key in response.more):
-        columns[key] = [response.more.get(key) for response in responses]
-    columns["id"] = [response.id for response in responses]
+    columns: dict[str, Any] = {"id": [response.id for response in responses]}
     if all(response.time for response in responses):
         columns["time"] = np.array([_moment(str(response.time)) for response in responses], dtype="datetime64[us]")
+    # A column that was logged under one of these names is what its owner looks for there.
+    for key in dict.fromkeys(key for response in responses for key in response.more):
+        columns[key] = [response.more.get(key) for response in responses]
     metadata = {key: np.repeat(np.asarray(column), counts) for key, column in columns.items()}
-    return metadata | {"row": np.concatenate([np.arange(count) for count in counts])}
+    return {"row": np.concatenate([np.arange(count) for count in counts])} | metadata
 
 
 def _moment(text: str) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +12,13 @@ from leadline.data.arrays import as_column, as_matrix
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 
-if TYPE_CHECKING:
-    import torch
-
 _LABELS = "labels"  # the key that Hugging Face's collators use
 
 
 def from_torch(
-    model: torch.nn.Module,
+    model: Any,
     loader: Iterable[Any],
-    device: str | torch.device | None = None,
+    device: Any = None,
     progress: Callable[[int], None] | None = None,
     *,
     metadata: Mapping[str, Any] | None = None,
@@ -34,12 +31,13 @@ def from_torch(
     Parameters
     ----------
     model
-        Gives logits of shape (rows, c): a tensor, an object with ``.logits``, or a dict with ``"logits"``.
+        A ``torch.nn.Module`` that gives logits of shape (rows, c): a tensor, an object with ``.logits``, or a dict with
+        ``"logits"``.
     loader
         Batches in the order of the rows (no shuffling, if ``metadata`` comes along): a tensor, (inputs,), (inputs,
         labels), or a dict of the model's arguments, in which ``"labels"`` are the labels and not passed on.
     device
-        Where to run; the model is moved there and back. None for where it is.
+        Where to run, a ``torch.device`` or its name; the model is moved there and back. None for where it is.
     progress
         Called after each batch with the number of rows so far.
     metadata, classes
@@ -82,7 +80,7 @@ def from_torch(
 
 
 @contextmanager
-def _evaluating(model: torch.nn.Module, device: str | torch.device | None) -> Iterator[Any]:
+def _evaluating(model: Any, device: Any) -> Iterator[Any]:
     """Put a model into evaluation mode on a device, without gradients; undo both."""
     import torch
 
@@ -120,7 +118,7 @@ def _split(batch: Any, number: int) -> tuple[Any, Any]:
     return batch, None
 
 
-def _call(model: torch.nn.Module, inputs: Any, device: Any) -> Any:
+def _call(model: Any, inputs: Any, device: Any) -> Any:
     """Call a model with inputs, moved to where it is."""
 
     def moved(value: Any) -> Any:
