@@ -35,6 +35,8 @@ def log_estimate(
 
     Examples
     --------
+    Not run, as it writes to a tracking store; docs/your-model.md is run with one.
+
     >>> import mlflow  # doctest: +SKIP
     >>> with mlflow.start_run():  # doctest: +SKIP
     ...     log_estimate(estimate, report="report.html")
@@ -71,6 +73,8 @@ def make_metric(model: Estimator, *, kind: Kind = "logits", name: str = "leadlin
 
     Examples
     --------
+    Not run, as it writes to a tracking store; the tests evaluate with one.
+
     >>> metric = make_metric(model, kind="probabilities")  # doctest: +SKIP
     >>> mlflow.models.evaluate(data=frame, predictions="proba", extra_metrics=[metric])  # doctest: +SKIP
     """

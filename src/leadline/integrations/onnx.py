@@ -53,6 +53,8 @@ def from_onnx(
 
     Examples
     --------
+    Not run, as it needs a model file; docs/your-model.md is run with one.
+
     >>> import onnxruntime  # doctest: +SKIP
     >>> session = onnxruntime.InferenceSession("model.onnx")  # doctest: +SKIP
     >>> outputs = from_onnx(session, rows, kind="probabilities")  # doctest: +SKIP

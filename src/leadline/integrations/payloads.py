@@ -58,6 +58,8 @@ def read_payloads(
 
     Examples
     --------
+    Not run, as it needs captured files; docs/your-model.md is run with some.
+
     >>> read_payloads("capture/**/*.jsonl", "sagemaker", kind="probabilities")  # doctest: +SKIP
     """
     check_kind(kind)

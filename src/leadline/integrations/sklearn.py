@@ -55,8 +55,9 @@ def from_sklearn(
 
     What is estimated is how often the class with the largest output is right. ``predict`` is called too, and outputs
     that disagree with it in more than one row of a hundred are refused: the estimate would be that of another
-    classifier. This happens with a threshold of its own, and with ``SVC(probability=True)``, whose ``predict`` follows
-    the margins.
+    classifier. This happens with a threshold of its own, and often with ``SVC(probability=True)``, whose ``predict``
+    follows the margins. Fewer rows are let through, as a plain ``SVC`` breaks ties between votes in another way than
+    its margins do.
 
     Examples
     --------
