@@ -15,6 +15,7 @@ import pytest
 import leadline
 from leadline import Estimator, Outputs, write_outputs
 from leadline.checks import check_estimator
+from served_models import for_the_page
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -63,7 +64,9 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_outputs: Callabl
     countries = np.array(["de", "fr"])[np.arange(300) % 2]
     Path("logs").mkdir()
     write_outputs(Outputs(target.logits, metadata={"time": days, "country": countries}), "logs/week.parquet")
-    return {"__name__": "example", "logits": target.logits}
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # the databases need packages that mlflow-skinny lacks
+    return {"__name__": "example", "logits": target.logits} | for_the_page(tmp_path)
 
 
 def test_every_fence_is_found() -> None:

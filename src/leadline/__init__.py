@@ -40,6 +40,11 @@ if TYPE_CHECKING:
         make,
     )
     from leadline.estimators.alsa.band import band_width, band_width_bound
+    from leadline.integrations.onnx import from_onnx
+    from leadline.integrations.payloads import read_payloads
+    from leadline.integrations.sklearn import from_sklearn
+    from leadline.integrations.torch import from_torch
+    from leadline.integrations.transformers import from_transformers
     from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
@@ -80,10 +85,15 @@ _HOME = {
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
     "estimate_files": "leadline.engines.arrow",
+    "from_onnx": "leadline.integrations.onnx",
+    "from_sklearn": "leadline.integrations.sklearn",
+    "from_torch": "leadline.integrations.torch",
+    "from_transformers": "leadline.integrations.transformers",
     "load": _ESTIMATORS,
     "lower_bound": "leadline.shift.bounds",
     "make": _ESTIMATORS,
     "read_outputs": "leadline.data.files",
+    "read_payloads": "leadline.integrations.payloads",
     "write_outputs": "leadline.data.files",
 }
 
@@ -122,10 +132,15 @@ __all__ = [
     "band_width_bound",
     "compare",
     "estimate_files",
+    "from_onnx",
+    "from_sklearn",
+    "from_torch",
+    "from_transformers",
     "load",
     "lower_bound",
     "make",
     "read_outputs",
+    "read_payloads",
     "write_outputs",
 ]
 

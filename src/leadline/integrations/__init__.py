@@ -1,1 +1,1 @@
-"""Leadline inside other tools; each module is optional and loads its tool when it is imported."""
+"""Leadline inside other tools, and their outputs in Leadline; each module is optional, each tool loaded if needed."""
