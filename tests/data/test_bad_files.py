@@ -79,7 +79,7 @@ CASES: dict[str, dict[str, tuple[Make, str]]] = {
         "npy": (content(npy_header()), "not a zip file"),
         "empty archive": (zipped(), "has no logits; .* none"),
         "no logits": (npz(arr_0=EYE), "has no logits; an array `logits`.* 'arr_0'"),
-        "probabilities": (npz(probs=EYE), "'probs' says it holds probabilities. Store the model's outputs"),
+        "probabilities": (npz(probs=EYE), "'probs' says it holds probabilities. Give them as probabilities"),
         "objects": (npz(logits=EYE, x=np.array([None])), "'x' holds pickled objects, which are never loaded"),
         "labels twice": (npz(logits=EYE, label=[0], labels=[0]), "got both 'label' and 'labels'"),
         "few labels": (npz(logits=EYE, labels=[0]), r"labels must have shape \(3,\)"),

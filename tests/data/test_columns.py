@@ -178,6 +178,10 @@ def test_command_with_names_and_probabilities(suffix: str, tmp_path: Path, run: 
         "json",
     )
     assert compared.data["rows"][0]["accuracy"] == pytest.approx(result.data[0]["accuracy"])
+    renamed = {("kind" if name == "species" else name): column for name, column in table(target).items()}
+    write(tmp_path / f"renamed{suffix}", renamed)
+    again = run("estimate", model, tmp_path / f"renamed{suffix}", "--label", "kind", "--format", "json")
+    assert again.data[0]["truth"] == target.accuracy
     lacking = {name: column for name, column in table(target).items() if name != "proba_owl"}
     write(tmp_path / f"lacking{suffix}", lacking)
     error = run("estimate", model, tmp_path / f"lacking{suffix}").error
@@ -227,3 +231,13 @@ def test_command_tells_of_saturated_rows(tmp_path: Path, run: Run) -> None:
     write(tmp_path / "s.csv", columns)
     result = run("fit", tmp_path / "s.csv", "--probabilities", "p_*", "--method", "ac", "-o", tmp_path / "m.leadline")
     assert "40 of 80 rows have a probability of exactly 0 or 1" in result.err
+
+
+def test_a_report_is_repeated_with_its_columns(tmp_path: Path, run: Run, make_outputs: Maker) -> None:
+    files = [tmp_path / "source.csv", tmp_path / "target.csv"]
+    for number, path in enumerate(files):
+        write(path, table(make_outputs(200, 3, seed=number)))
+    words = ("--probabilities", "proba_*", "--label", "species", "--methods", "auto,ac", "--format", "json")
+    command = run("report", *files, *words).data["settings"]["command"]
+    assert "--probabilities 'proba_*'" in command
+    assert "--label species" in command

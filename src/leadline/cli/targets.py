@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +87,10 @@ def estimates_of(estimator: Estimator, target: Target, request: Request, advance
     """Return the estimates for a target and its segments."""
     from leadline.engines.arrow import BadFileError
 
+    learned = estimator.columns_
+    if request.columns is not None and request.columns.values is None and learned is not None:
+        # Another column of labels leaves the rest of what the model learned as it is.
+        request = replace(request, columns=replace(learned, label=request.columns.label))
     try:
         return _ENGINES[target.engine](estimator, target, request, advance)
     except BadFileError:

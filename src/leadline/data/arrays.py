@@ -327,7 +327,7 @@ def refuse_probabilities(columns: Iterable[str], name: str = "logits") -> None:
         if is_probability_name(column):
             raise InputError(
                 f"{name} must be logits; {column!r} says it holds probabilities. "
-                "Store the model's outputs before softmax, or the logarithm of the probabilities."
+                "Give them as probabilities, or store the model's outputs before softmax."
             )
 
 
