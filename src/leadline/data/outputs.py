@@ -116,7 +116,7 @@ class Outputs:
         Softmax methods do with log-probabilities exactly what they do with logits, as softmax gives the probabilities
         back. Values below 1e-6 count as 1e-6, as zero has no logarithm: ``n_saturated`` says in how many rows one was
         exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
-        these are others for log-probabilities than for the logits they came from; docs/your-model.md has the cost.
+        these are others for log-probabilities than for the logits they came from: give it logits where you have them.
 
         Examples
         --------
