@@ -23,7 +23,7 @@ from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.estimators import make
 from leadline.estimators.alsa.kernels import get_kernel
-from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
+from leadline.estimators.alsa.reach import harmless_threshold, rectification_threshold
 from leadline.estimators.alsa.training import Training, default_anchor_count, place, train
 from leadline.version import __version__
 
@@ -80,7 +80,8 @@ def study(influence: Any, suites: dict[str, list[Model]]) -> Errors:
                 correct = source.logits.argmax(axis=1) == source.labels
                 rng = np.random.default_rng(0)
                 placed = place(
-                    KERNEL, source.logits, correct, n_anchors=default_anchor_count(n, c), init="sample", rng=rng,
+                    KERNEL, source.logits, source.logits.argmax(axis=1), correct,
+                    n_classes=c, n_anchors=default_anchor_count(n, c), init="sample", rng=rng,
                     power=2 if influence == "gaussian" else 1, reach=reach,
                 )  # fmt: skip
                 per_epoch = -(-n // BATCH)

@@ -16,13 +16,14 @@ from sklearn.base import clone
 from leadline import ALSA, InputError, make
 from leadline.data.outputs import Outputs
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
-from leadline.estimators.alsa.model import harmless_threshold, rectification_threshold
+from leadline.estimators.alsa.reach import harmless_threshold, rectification_threshold
 from leadline.estimators.alsa.training import PARTS, default_anchor_count
 
 MakeOutputs = Callable[..., Outputs]
 
 INFLUENCES = ("gaussian", "exponential")
-SMALL: dict[str, Any] = {"n_anchors": 40, "max_epochs": 5}
+#: One small fit by the paper's equations; what several fits and the lift add is in test_alsa_crossfit.py.
+SMALL: dict[str, Any] = {"n_anchors": 40, "max_epochs": 5, "geometry": "cosine", "folds": 1}
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +233,7 @@ def test_alpha_has_a_default_for_each_influence(influence: Any, source: Outputs,
 def test_what_points_the_other_way_is_out_of_reach(influence: str, source: Outputs) -> None:
     """With logits all around (3, 3, 3, 3), their negatives are nearly as far away as cosine distance can tell."""
     near = source.logits + 3
-    model = ALSA(influence=influence).fit(near, source.labels)  # type: ignore[arg-type]
+    model = ALSA(influence=influence, geometry="cosine", folds=1).fit(near, source.labels)  # type: ignore[arg-type]
     assert model.estimate(near).diagnostics["rectified_share"] < 0.3
     away = model.estimate(-near)
     assert away.diagnostics["rectified_share"] == 1.0
@@ -275,7 +276,8 @@ def test_rows_that_feel_nothing(influence: Any, backend: str, make_outputs: Make
     model = fitted(source, learn=(), influence=influence, backend=backend)
     model.widths_ = np.full_like(model.widths_, 1e4)
     assert np.mean(np.abs(model.influence(source.logits)) < 1e-15) > 0.5
-    alpha = model._harmless_alpha(source.logits)
+    total = model.influence(source.logits)
+    alpha = model._harmless_alpha(total, np.abs(total))
     assert rectification_threshold(alpha, influence) == pytest.approx(0, abs=1e-12)
 
 
@@ -306,7 +308,8 @@ def test_defaults_do_not_start_saturated_or_blind(
 ) -> None:
     """Before training: a loss below that of a coin, few probabilities of 0 or 1, no anchor that reaches all."""
     source = make_outputs(n=n, c=c, signal=signal)
-    model = ALSA(influence=influence, n_anchors=default_anchor_count(n, c), learn=())
+    plain: dict[str, Any] = {"geometry": "cosine", "folds": 1}
+    model = ALSA(influence=influence, n_anchors=default_anchor_count(n, c), learn=(), **plain)
     model.fit(source.logits, source.labels)
     values = expit(model.influence(source.logits))
     assert 0.3 < source.accuracy < 0.95  # type: ignore[operator]

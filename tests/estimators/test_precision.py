@@ -104,7 +104,8 @@ def two_sided(n: int, seed: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
 def test_antisymmetric_logits_of_two_classes(influence: Any, backend: Any) -> None:
     """Every cosine is 1 or -1: the search for widths cannot end, the model says so, and keeps to its formula."""
     (logits, labels), (fresh, truth) = two_sided(1000, 0), two_sided(4000, 1)
-    model = ALSA(influence=influence, backend=backend, rectify=None).fit(logits, labels)
+    plain: Any = {"geometry": "cosine", "folds": 1}
+    model = ALSA(influence=influence, backend=backend, rectify=None, **plain).fit(logits, labels)
     estimate = model.estimate(fresh)
     assert estimate.diagnostics["width_search"] == "at_limit"
     assert estimate.diagnostics["widths_at_limit"] == 0.0
@@ -121,7 +122,7 @@ def test_antisymmetric_logits_of_two_classes(influence: Any, backend: Any) -> No
 @pytest.mark.parametrize("backend", ["numba", "torch"])
 def test_widths_that_run_away_are_counted(backend: Any, make_outputs: Callable[..., Outputs]) -> None:
     source = make_outputs(n=400, c=4, signal=1.5)
-    model = ALSA(n_anchors=40, max_epochs=5, learn=("widths",), backend=backend)
+    model = ALSA(n_anchors=40, max_epochs=5, learn=("widths",), backend=backend, folds=1)
     tame = model.fit(source.logits, source.labels).estimate(source.logits).diagnostics
     assert (tame["width_search"], tame["widths_at_limit"]) == ("solved", 0.0)
     model.set_params(learning_rate=1e6).fit(source.logits, source.labels)

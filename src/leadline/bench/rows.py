@@ -18,7 +18,8 @@ from leadline.data.files import read_outputs, write_bytes
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.estimators import METHODS
-from leadline.estimators.alsa.model import ALSA, rectification_threshold
+from leadline.estimators.alsa.model import ALSA
+from leadline.estimators.alsa.reach import rectification_threshold
 from leadline.version import __version__
 
 

@@ -90,10 +90,14 @@ class Estimator(Parameters, ABC):
         """Read the estimate off the sums."""
         return float(total.sums["value"].sum() / total.sums["count"].sum())
 
-    def _by_class(self, total: Reduced) -> NDArray[np.float64]:
+    def _corrected(self, values: NDArray[np.float64], state: State, total: Reduced) -> NDArray[np.float64]:
+        """Return per-sample values, or their means over some rows, as they count in the estimate; of any shape."""
+        return values
+
+    def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""
         with np.errstate(invalid="ignore"):
-            return np.clip(total.sums["value"] / total.sums["count"], 0.0, 1.0)
+            return np.clip(self._corrected(total.sums["value"] / total.sums["count"], state, total), 0.0, 1.0)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         """Return what is worth telling about this estimate."""
@@ -314,9 +318,9 @@ class Estimator(Parameters, ABC):
             method=self.method,
             by_class=tuple(
                 ClassEstimate(label, int(number), float(share) if number else None)
-                for label, number, share in zip(self.classes_, count, self._by_class(total), strict=True)
+                for label, number, share in zip(self.classes_, count, self._by_class(state, total), strict=True)
             ),
-            correctness=values,
+            correctness=None if values is None else self._corrected(values, state, total),
             shift=None if judgement is None else judgement.shift(),
             diagnostics={
                 **self._diagnostics(state, total),

@@ -86,9 +86,9 @@ class ImportanceReweighting(SoftmaxEstimator):
         weights = self._kliep_weights(total)
         return float((weights * self.source_correct_).sum() / (weights * self.source_counts_).sum())
 
-    def _by_class(self, total: Reduced) -> NDArray[np.float64]:
+    def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         if self.weights == "bins":
-            return super()._by_class(total)
+            return super()._by_class(state, total)
         weights = self._kliep_weights(total)
         mass = (weights * self.source_counts_).sum(axis=0)
         overall = (weights * self.source_correct_).sum() / mass.sum()

@@ -113,8 +113,11 @@ def from_bytes(
     try:
         # Options that are sequences are tuples again, as constructors have them.
         params = {k: tuple(v) if isinstance(v, list) else v for k, v in _from_json(metadata["params"]).items()}
-        estimator = _make(metadata["method"], params, methods)
         state: dict[str, Any] = _from_json(metadata["state"]) | tensors
+        if "widths_" in state and "folds_" not in state:  # ALSA knew only the paper's cosines and one fit
+            params = {"geometry": "cosine", "folds": 1} | params
+            state |= {"folds_": 1, "lift_": 0.0, "correction_": 0.0}
+        estimator = _make(metadata["method"], params, methods)
         state = _with_profile(state, _from_json(metadata["source"])) if version != "1" else _from_first(state)
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, as_labels, as_logits
 from leadline.errors import InputError
 from leadline.estimators.alsa.band import band_width
+from leadline.estimators.alsa.geometry import centre
 from leadline.numeric import log_softmax, normal_quantile
 from leadline.report.plane import checked_pair
 from leadline.report.style import COLOURS, SIGNED, axes_or_new, look_across, new_figure, short, styled, tidy
@@ -70,6 +71,8 @@ def anchors(
     if not in_space:
         shown = _mistaken(estimator) if pair is None else checked_pair(pair, estimator.n_classes_)
     source = None if logits is None else as_logits(logits)
+    if source is not None and estimator.lift_:
+        source = centre(source)
     positions = np.asarray(estimator.anchors_) if source is None else _among(estimator.anchors_, source)
     reach = anchor_reach(estimator)
     peaks = np.asarray(estimator.peaks_, dtype=np.float64)

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray, as_logits
 from leadline.errors import InputError
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS, PAPER, PAPER_ANCHORS
-from leadline.estimators.alsa.kernels import AnchorField, get_kernel
+from leadline.estimators.alsa.folds import assign_folds, fold_slices, joined_history
+from leadline.estimators.alsa.geometry import Geometry, lift_for, place_vectors, with_lift, without_lift
+from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import MAX_WIDTH
+from leadline.estimators.alsa.reach import alpha_of_threshold, harmless_threshold, rectification_threshold
 from leadline.estimators.alsa.training import (
     PARTS,
     Init,
@@ -26,58 +29,11 @@ from leadline.estimators.alsa.training import (
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import sigmoid
+from leadline.shift.judgement import Judgement
 
-
-def rectification_threshold(alpha: float, influence: Literal["gaussian", "exponential"]) -> float:
-    """Return the influence below which a sample counts as out of reach.
-
-    The value of an influence with the unified peak 6 where a share ``alpha`` of the area under it lies nearer:
-    ``6 exp(-erfinv(alpha)^2)`` for the Gaussian influence, ``6 (1 - alpha)`` for the exponential one (the paper's
-    appendix on the unified threshold).
-
-    Examples
-    --------
-    >>> round(rectification_threshold(0.9, "gaussian"), 2), round(rectification_threshold(0.9, "exponential"), 2)
-    (1.55, 0.6)
-    """
-    from scipy.special import erfinv
-
-    if influence == "gaussian":
-        return float(CONSTANTS.unified_peak * np.exp(-np.square(erfinv(alpha))))
-    return CONSTANTS.unified_peak * (1.0 - alpha)
-
-
-def harmless_threshold(
-    total: NDArray[np.float64], felt: NDArray[np.float64], n_classes: int, highest: float, tolerance: float
-) -> float:
-    """Return the highest threshold whose rectification changes the mean correctness by the tolerance at most.
-
-    Parameters
-    ----------
-    total
-        Shape (n,): total influence on the source rows.
-    felt
-        Shape (n,): the influence that is compared with the threshold.
-    n_classes
-        Rectified rows count one over this.
-    highest
-        Never more than this.
-    tolerance
-        How much the mean may change.
-    """
-    order = np.argsort(felt)
-    change = np.abs(np.cumsum(sigmoid(total[order]) - 1.0 / n_classes)) / len(total)
-    too_many = np.flatnonzero(change > tolerance)
-    return float(min(felt[order[too_many[0]]], highest)) if len(too_many) else highest
-
-
-def _alpha_of_threshold(threshold: float, influence: Literal["gaussian", "exponential"]) -> float:
-    """Invert :func:`rectification_threshold`."""
-    from scipy.special import erf
-
-    share = threshold / CONSTANTS.unified_peak
-    with np.errstate(divide="ignore"):  # where influence underflows to zero, alpha is 1
-        return float(erf(np.sqrt(-np.log(share)))) if influence == "gaussian" else 1.0 - share
+# From the best end of a training, and of a search for widths, to the worst: of several fits, the worst is told.
+_STOPS = ("converged", "nothing_to_learn", "max_epochs")
+_SEARCHES = ("given", "solved", "at_limit")
 
 
 class ALSA(Estimator):
@@ -87,12 +43,22 @@ class ALSA(Estimator):
     sigmoid of the total influence is the probability that a prediction is correct; samples that the anchors barely
     reach count 1/c. The estimate is the mean probability. Works on raw logits, without temperature scaling.
 
+    Anchors memorise a small source: what they say of its own rows shows nothing of what they say of the next. By
+    default they are fitted several times, each time without some of the rows; the estimate is the mean of the fits,
+    moved by as much as they are wrong on the rows they have not seen. :meth:`paper` has the paper's own choices.
+
     Parameters
     ----------
     influence
         "gaussian" for ``p exp(-v^2 d^2)`` (ALSA-G), "exponential" for ``p exp(-v^2 d)`` (ALSA-E).
     n_anchors
-        Number of anchors k; None chooses it from the numbers of samples and classes.
+        Number of anchors k, of all fits together; None chooses it from the numbers of samples and classes.
+    geometry
+        "lifted" takes cosines of centred logits with one constant coordinate more, which lets them see length as far as
+        there are few classes; "cosine" takes them of the logits as they are, as the paper does.
+    folds
+        Number of fits, each without one of as many parts of the source; 1 for a single fit on all of it, as in the
+        paper.
     alpha
         Share of an anchor's area of influence that counts as within reach. None takes 0.98 (Gaussian) or 0.9
         (exponential), raised until rectification changes the estimate on the source itself by 2 points at most.
@@ -132,15 +98,23 @@ class ALSA(Estimator):
     history_
         One dict per epoch: epoch, loss, accuracy.
     stop_reason_
-        "converged", "max_epochs" or "nothing_to_learn".
+        "converged" where every fit was, "max_epochs" or "nothing_to_learn".
     width_search_
         "solved", or "at_limit" where no initial width was large enough: the cosines within a class hardly differ, as
-        with two classes whose logits are a score and its negative. All that ALSA then tells apart is the class.
+        with two classes whose logits are a score and its negative and geometry "cosine". All that ALSA then tells apart
+        is the class.
+    folds_
+        Number of fits; the anchors of each follow one another.
+    lift_
+        The constant coordinate, in units of the logits; 0 with geometry "cosine".
+    correction_
+        Accuracy of the source less what the fits say of the rows that each has not seen; 0 with a single fit.
 
     Notes
     -----
-    The cosine distance makes the estimate invariant to scaling a logit vector, but not to adding a constant to it;
-    softmax methods are the reverse.
+    With geometry "cosine" the estimate is invariant to scaling each logit vector, but not to adding constants to them;
+    softmax methods are the reverse. With "lifted" it is invariant to adding a constant to each logit vector, and to
+    scaling all vectors of source and target alike.
 
     Examples
     --------
@@ -163,6 +137,9 @@ class ALSA(Estimator):
     history_: list[dict[str, float]]
     stop_reason_: str
     width_search_: str
+    folds_: int
+    lift_: float
+    correction_: float
 
     def __init__(
         self,
@@ -175,6 +152,8 @@ class ALSA(Estimator):
         peak: float | None = None,
         width: tuple[float, float] | None = None,
         unit_anchors: bool = True,
+        geometry: Geometry = "lifted",
+        folds: int = CONSTANTS.folds,
         learn: Collection[str] = PARTS,
         epsilon: float = CONSTANTS.epsilon,
         max_epochs: int | None = None,
@@ -192,6 +171,8 @@ class ALSA(Estimator):
         self.peak = peak
         self.width = width
         self.unit_anchors = unit_anchors
+        self.geometry = geometry
+        self.folds = folds
         self.learn = learn
         self.epsilon = epsilon
         self.max_epochs = max_epochs
@@ -214,7 +195,8 @@ class ALSA(Estimator):
         """Return ALSA with the paper's own choices.
 
         Anchors are sampled from the source's logits as they are, peaks are constant with the sign of their sample,
-        widths are normally distributed, alpha is fixed for each influence, and training stops by the paper's rule. What
+        widths are normally distributed, alpha is fixed for each influence, one fit sees the whole source, and training
+        stops by the paper's rule. What
         the paper does not give (peak, mean and spread of the widths, rate, epochs, alpha) has one setting for all data
         (docs/alsa-defaults.md); each is an option.
 
@@ -241,6 +223,8 @@ class ALSA(Estimator):
             "n_anchors": None if dataset is None else PAPER_ANCHORS[dataset],
             "init": "sample",
             "unit_anchors": False,
+            "geometry": "cosine",
+            "folds": 1,
             **asdict(PAPER[influence]),
         }
         return cls(influence=influence, **{**choices, **options})
@@ -256,6 +240,7 @@ class ALSA(Estimator):
             "influence": (self.influence_kind, ("gaussian", "exponential")),
             "rectify": (self.rectify, ("total", "single", None)),
             "init": (self.init, get_args(Init)),
+            "geometry": (self.geometry, get_args(Geometry)),
         }
         for name, (value, allowed) in choices.items():
             if value not in allowed:
@@ -268,6 +253,7 @@ class ALSA(Estimator):
         positive = {
             "n_anchors": self.n_anchors, "epsilon": self.epsilon, "max_epochs": self.max_epochs,
             "learning_rate": self.learning_rate, "batch_size": self.batch_size, "peak": self.peak,
+            "folds": self.folds,
         }  # fmt: skip
         for name, amount in positive.items():
             if amount is not None and not amount > 0:
@@ -275,36 +261,56 @@ class ALSA(Estimator):
 
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
         self._check_options()
-        correct = logits.argmax(axis=1) == labels
+        predicted = logits.argmax(axis=1)
+        correct = predicted == labels
         n, c = logits.shape
-        kernel = get_kernel(self.backend, self.device)
-        rng = np.random.default_rng(self.seed)
-        placed = place(
-            kernel, logits, correct,
-            n_anchors=self.n_anchors or default_anchor_count(n, c), power=self._power, init=self.init, rng=rng,
-            peak=self.peak, width=self.width, unit_anchors=self.unit_anchors,
-        )  # fmt: skip
-        options = Training(
-            learn=frozenset(self.learn), epsilon=self.epsilon,
-            max_epochs=self.max_epochs or default_epochs(n, self.batch_size, self._power),
-            learning_rate=self.learning_rate, batch_size=self.batch_size,
-        )  # fmt: skip
-        self.width_search_ = placed.width_search
-        field, self.history_, self.stop_reason_ = train(kernel, logits, correct, placed.field, options, rng)
-        self.anchors_, self.peaks_, self.widths_ = field.anchors, field.peaks, field.widths
-        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(logits[placed.others])
+        kernel, rng = self._kernel, np.random.default_rng(self.seed)
+        n_anchors = self.n_anchors or default_anchor_count(n, c, self.folds)
+        self.folds_ = max(1, min(self.folds, n_anchors, n // 2))
+        self.lift_ = lift_for(logits) if self.geometry == "lifted" else 0.0
+        vectors = self._vectors(logits)
+        fields, histories, stops, searches = [], [], [], []
+        unseen: list[tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]] = []
+        cuts = fold_slices(n_anchors, self.folds_)
+        for cut, held in zip(cuts, assign_folds(predicted, correct, self.folds_, rng), strict=True):
+            kept = np.delete(np.arange(n), held)
+            placed = place(
+                kernel, vectors[kept], predicted[kept], correct[kept],
+                n_classes=c, n_anchors=cut.stop - cut.start, power=self._power, init=self.init, rng=rng,
+                peak=self.peak, width=self.width, unit_anchors=self.unit_anchors,
+            )  # fmt: skip
+            options = Training(
+                learn=frozenset(self.learn), epsilon=self.epsilon,
+                max_epochs=self.max_epochs or default_epochs(len(kept), self.batch_size, self._power),
+                learning_rate=self.learning_rate, batch_size=self.batch_size, fixed_columns=int(self.lift_ > 0),
+            )  # fmt: skip
+            field, history, stop = train(kernel, vectors[kept], correct[kept], placed.field, options, rng)
+            others = held if len(held) else kept[placed.others]
+            unseen.append((others, *self._felt(vectors[others], self._field(field.anchors, field.peaks, field.widths))))
+            fields.append(field)
+            histories.append(history)
+            stops.append(stop)
+            searches.append(placed.width_search)
+        self.history_, self.stop_reason_ = joined_history(histories), max(stops, key=_STOPS.index)
+        self.width_search_ = max(searches, key=_SEARCHES.index)
+        vectors = np.concatenate([field.anchors for field in fields])
+        self.anchors_ = without_lift(vectors, self.lift_) if self.lift_ else vectors
+        self.peaks_, self.widths_ = (np.concatenate([getattr(f, part) for f in fields]) for part in ("peaks", "widths"))
+        others, total, felt = (np.concatenate(values) for values in zip(*unseen, strict=True))
+        self.alpha_ = self.alpha if self.alpha is not None else self._harmless_alpha(total, felt)
         self.threshold_ = rectification_threshold(self.alpha_, self.influence_kind)
+        self.correction_ = 0.0
+        if self.folds_ > 1:
+            self.correction_ = float(correct[others].mean() - self._rectified(total, felt)[0].mean())
 
-    def _harmless_alpha(self, logits: FloatArray) -> float:
+    def _harmless_alpha(self, total: NDArray[np.float64], felt: NDArray[np.float64]) -> float:
         """Return the alpha that :func:`harmless_threshold` gives on source rows that are no anchors."""
         start = DEFAULTS[self._power].alpha
         if self.rectify is None:
             return start
-        total = get_kernel(self.backend, self.device).influence(logits, self._field)
-        felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
         highest = rectification_threshold(start, self.influence_kind)
         threshold = harmless_threshold(total, felt, self.n_classes_, highest, DEFAULTS[self._power].tolerance)
-        return _alpha_of_threshold(threshold, self.influence_kind) if threshold < highest else start
+        return alpha_of_threshold(threshold, self.influence_kind) if threshold < highest else start
 
     @property
     def _power(self) -> int:
@@ -312,30 +318,68 @@ class ALSA(Estimator):
         return 2 if self.influence_kind == "gaussian" else 1
 
     @property
-    def _field(self) -> AnchorField[Any]:
-        """The learned anchors, where the backend wants them."""
-        as_array = get_kernel(self.backend, self.device).asarray
-        return AnchorField(as_array(self.anchors_), as_array(self.peaks_), as_array(self.widths_), self._power)
+    def _kernel(self) -> Kernel:
+        """Where to compute."""
+        return get_kernel(self.backend, self.device)
+
+    def _vectors(self, logits: FloatArray) -> FloatArray:
+        """Return the vectors whose cosines are taken, shape (n, c) or (n, c + 1)."""
+        return place_vectors(logits, self.lift_) if self.lift_ else logits
+
+    def _fields(self) -> list[AnchorField[Any]]:
+        """Return the anchors of each fit, where the backend wants them."""
+        vectors = with_lift(self.anchors_, self.lift_) if self.lift_ else self.anchors_
+        return [
+            self._field(vectors[cut], self.peaks_[cut], self.widths_[cut])
+            for cut in fold_slices(len(vectors), self.folds_)
+        ]
+
+    def _field(self, anchors: FloatArray, peaks: FloatArray, widths: FloatArray) -> AnchorField[Any]:
+        """Return the anchors of one fit, where the backend wants them."""
+        as_array = self._kernel.asarray
+        return AnchorField(as_array(anchors), as_array(peaks), as_array(widths), self._power)
 
     def influence(self, logits: Any) -> NDArray[np.float64]:
-        """Return the total influence of the anchors on each row, shape (n,)."""
-        logits = as_logits(logits, n_classes=self._check_fitted())
-        return get_kernel(self.backend, self.device).influence(logits, self._field)
+        """Return the total influence of the anchors on each row, the mean over the fits, shape (n,)."""
+        vectors = self._vectors(as_logits(logits, n_classes=self._check_fitted()))
+        return np.asarray(np.mean([self._kernel.influence(vectors, field) for field in self._fields()], axis=0))
 
-    def _strongest(self, logits: FloatArray) -> NDArray[np.float64]:
-        """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
-        return get_kernel(self.backend, self.device).strongest(logits, self._field)
+    def _felt(self, vectors: FloatArray, field: AnchorField[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the total influence of one fit on each row, and what is compared with the threshold, shapes (n,)."""
+        total = self._kernel.influence(vectors, field)
+        return total, self._kernel.strongest(vectors, field) if self.rectify == "single" else np.abs(total)
+
+    def _rectified(
+        self, total: NDArray[np.float64], felt: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the probability that each row is right by one fit, and whether it is out of reach, shapes (n,)."""
+        outside = felt < self.threshold_ if self.rectify is not None else np.zeros(len(total), dtype=bool)
+        return np.where(outside, 1.0 / self.n_classes_, sigmoid(total)), outside
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum probabilities of correctness, and count the rows out of reach."""
-        total = get_kernel(self.backend, self.device).influence(logits, self._field)
-        correctness = sigmoid(total)
-        if self.rectify is None:
-            return Reduced.from_values(logits, correctness, {"rectified": np.zeros(len(logits))})
-        felt = np.abs(total) if self.rectify == "total" else self._strongest(logits)
-        outside = felt < self.threshold_
-        correctness[outside] = 1.0 / self.n_classes_
-        return Reduced.from_values(logits, correctness, {"rectified": outside.astype(np.float64)})
+        vectors = self._vectors(logits)
+        fits = [self._rectified(*self._felt(vectors, field)) for field in self._fields()]
+        correctness, outside = (np.mean(values, axis=0) for values in zip(*fits, strict=True))
+        return Reduced.from_values(logits, correctness, {"rectified": outside})
+
+    def _accuracy(self, state: State, total: Reduced) -> float:
+        return float(np.clip(super()._accuracy(state, total) + self.correction_, 0.0, 1.0))
+
+    def _corrected(self, values: NDArray[np.float64], state: State, total: Reduced) -> NDArray[np.float64]:
+        """Move probabilities towards 1 or 0 in proportion, so that their mean over the target is the estimate."""
+        mean, wanted = super()._accuracy(state, total), self._accuracy(state, total)
+        if wanted >= mean:
+            return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)
+        return values * (wanted / mean)
+
+    def _interval(
+        self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
+    ) -> tuple[float, float]:
+        """Return the interval, wider by as much as the fits were wrong on rows of the source they had not seen."""
+        low, high = super()._interval(accuracy, total, judgement, confidence_level)
+        wrong = abs(self.correction_)
+        return max(0.0, low - wrong), min(1.0, high + wrong)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return {
@@ -343,6 +387,9 @@ class ALSA(Estimator):
             "alpha": self.alpha_,
             "threshold": self.threshold_,
             "n_anchors": len(self.peaks_),
+            "folds": self.folds_,
+            "correction": self.correction_,
+            "lift": self.lift_,
             "stop_reason": self.stop_reason_,
             "width_search": self.width_search_,
             "widths_at_limit": float(np.mean(np.abs(self.widths_) >= MAX_WIDTH)),

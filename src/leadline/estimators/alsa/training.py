@@ -27,13 +27,14 @@ Init = Literal["balanced", "sample", "random"]
 
 @dataclass(frozen=True)
 class Training:
-    """Options of :func:`train`."""
+    """Options of :func:`train`; so many of the last coordinates of the positions stay as they are."""
 
     learn: frozenset[str]
     epsilon: float
     max_epochs: int
     learning_rate: float
     batch_size: int
+    fixed_columns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,13 @@ class Placed:
     width_search: str
 
 
-def default_anchor_count(n_samples: int, n_classes: int) -> int:
-    """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`."""
-    return max(1, min(n_samples // 2, CONSTANTS.anchors + CONSTANTS.anchors_per_class * n_classes))
+def default_anchor_count(n_samples: int, n_classes: int, folds: int = 1) -> int:
+    """Return the number of anchors: some for every class, and half of the samples at most, see :func:`place`.
+
+    Several fits have twice as many between them: each then has fewer than one alone would, which memorises less.
+    """
+    wanted = (CONSTANTS.anchors + CONSTANTS.anchors_per_class * n_classes) * min(folds, 2)
+    return max(1, min(n_samples // 2, wanted))
 
 
 def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
@@ -67,23 +72,24 @@ def default_epochs(n_samples: int, batch_size: int, power: int) -> int:
     return max(CONSTANTS.fewest_epochs, -(-DEFAULTS[power].steps // steps_per_epoch))
 
 
-def _draw_rows(logits: FloatArray, count: int, init: Init, rng: np.random.Generator) -> NDArray[np.intp]:
+def _draw_rows(predicted: NDArray[np.intp], count: int, init: Init, rng: np.random.Generator) -> NDArray[np.intp]:
     """Return the numbers of the rows that become anchors; none for random positions."""
     if init == "random":
         return np.empty(0, dtype=np.intp)
     shares = None
     if init == "balanced":
-        predicted = logits.argmax(axis=1)
         shares = 1.0 / np.bincount(predicted)[predicted]
         shares /= shares.sum()
-    return rng.choice(len(logits), count, replace=count > len(logits), p=shares)
+    return rng.choice(len(predicted), count, replace=count > len(predicted), p=shares)
 
 
 def place(
     kernel: Kernel,
-    logits: FloatArray,
+    vectors: FloatArray,
+    predicted: NDArray[np.intp],
     correct: NDArray[np.bool_],
     *,
+    n_classes: int,
     n_anchors: int,
     power: int,
     init: Init,
@@ -102,10 +108,12 @@ def place(
     ----------
     kernel
         Where to compute.
-    logits
-        Shape (n, c): the source.
-    correct
-        Shape (n,): whether each prediction is right.
+    vectors
+        Shape (n, d): the source's logits, where cosines are taken.
+    predicted, correct
+        Shapes (n,): the predicted class of each row, and whether it is right.
+    n_classes
+        Number of classes c.
     n_anchors
         Number of anchors k.
     power
@@ -125,31 +133,31 @@ def place(
     unit_anchors
         Whether positions have length 1; otherwise they are the logits as they are.
     """
-    n, c = logits.shape
-    chosen = _draw_rows(logits, n_anchors, init, rng)
+    n, d = vectors.shape
+    chosen = _draw_rows(predicted, n_anchors, init, rng)
     others = np.setdiff1d(np.arange(n), chosen)
     if len(others) < min(n, CONSTANTS.fewest_others):
         others = np.arange(n)
     sample = rng.choice(others, min(len(others), CONSTANTS.sample), replace=False)
-    neighbours = unit_rows(logits[sample])
+    neighbours = unit_rows(vectors[sample])
     if init == "random":
-        positions = unit_rows(rng.normal(logits.mean(axis=0), logits.std(axis=0), size=(n_anchors, c)))
+        positions = unit_rows(rng.normal(vectors.mean(axis=0), vectors.std(axis=0), size=(n_anchors, d)))
         right = correct[sample[(positions @ neighbours.T).argmax(axis=1)]]
     else:
-        positions = unit_rows(logits[chosen]) if unit_anchors else np.asarray(logits[chosen])
+        positions = unit_rows(vectors[chosen]) if unit_anchors else np.asarray(vectors[chosen])
         right = correct[chosen]
     signs = np.where(right, 1.0, -1.0)
     drawn = None if width is None else rng.normal(*width, size=n_anchors)
 
     width_search = "given"
     if drawn is None:
-        target = (reach or DEFAULTS[power].reach) / c
+        target = (reach or DEFAULTS[power].reach) / n_classes
         log_width, width_search = _search_width(kernel, positions, neighbours, power, target)
         drawn = np.exp(log_width) * (1.0 + CONSTANTS.width_spread * rng.normal(size=n_anchors))
     field = AnchorField(kernel.asarray(positions), kernel.asarray(signs), kernel.asarray(drawn), power)
     if peak is not None:
         return Placed(replace(field, peaks=kernel.asarray(peak * signs)), others, width_search)
-    influence = kernel.influence(logits[sample], field)
+    influence = kernel.influence(vectors[sample], field)
     typical = float(np.abs(influence).mean()) + 1e-30  # where the widths solved for leave nothing
     bounds = (
         float(np.log(min(CONSTANTS.least_influence / typical, CONSTANTS.unified_peak))),
@@ -177,7 +185,7 @@ def _search_width(
 
 def train(
     kernel: Kernel,
-    logits: FloatArray,
+    vectors: FloatArray,
     correct: NDArray[np.bool_],
     field: AnchorField[Any],
     options: Training,
@@ -194,8 +202,8 @@ def train(
         The trained anchors, one dict per epoch (epoch, loss, accuracy), and why training stopped: "converged" when
         the estimated accuracy on the source came within epsilon of the true one, "max_epochs", or "nothing_to_learn".
     """
-    units, targets = kernel.asarray(unit_rows(logits)), kernel.asarray(correct)
-    accuracy, n = correct.mean(), len(logits)
+    units, targets = kernel.asarray(unit_rows(vectors)), kernel.asarray(correct)
+    accuracy, n = correct.mean(), len(vectors)
     optimiser = _Adam(kernel, field, options.learn, options.learning_rate)
     field = optimiser.field
     history: list[dict[str, float]] = []
@@ -207,9 +215,11 @@ def train(
             batch = order[start : start + options.batch_size]
             gradients = kernel.gradients(units[batch], targets[batch], field)
             loss += gradients.loss * len(batch)
+            if options.fixed_columns:
+                gradients.anchors[:, -options.fixed_columns :] = 0.0
             done = (epoch - 1 + (start + len(batch)) / n) / options.max_epochs
             optimiser.step(gradients, 1.0 - CONSTANTS.rate_fall * done)
-        estimated = float(sigmoid(kernel.influence(logits, field)).mean())
+        estimated = float(sigmoid(kernel.influence(vectors, field)).mean())
         history.append({"epoch": epoch, "loss": loss / n, "accuracy": estimated})
         if on_epoch is not None:
             on_epoch(epoch, field)
