@@ -154,10 +154,9 @@ class Comparison:
             styles = ["bold" if truth is not None and gap == min(gaps) else "" for gap in gaps]
             cells = [Cell(percent(value), bar=value, style=style) for value, style in zip(found, styles, strict=True)]
             rows.append([target, percent(truth), *cells])
-        head: list[list[Cell | str]] = [
-            ["mean absolute error", "", *(f"{100 * errors[method]:.1f} points" for method in methods)]
-        ]
-        table = Table(["target", "true", *methods], (head if errors else []) + rows)
+        if errors:
+            rows.insert(0, ["mean absolute error", "", *(f"{100 * errors[method]:.1f} points" for method in methods)])
+        table = Table(["target", "true", *methods], rows)
         return table_view(table, "lines; to_dict() has all")
 
     def _cells(self) -> list[list[str]]:

@@ -14,7 +14,7 @@ from leadline.results.render import Cell, Table, interval, percent, points, stat
 
 _SIGNS = {"good": "✓", "caution": "!", "poor": "✗"}
 _FEW_CLASSES = 10
-_MOST_PULLING = 4  # parts that are shown before anything is unfolded
+_MOST_PULLING = 3  # parts that are shown before anything is unfolded
 _LEAST_PULL = 0.0005  # nothing is left of less when it is rounded
 
 
@@ -146,20 +146,22 @@ def _pulling_down(report: Report, target: TargetReport) -> Table | None:
 
 
 def _compared(report: Report, target: TargetReport) -> Section:
-    """Return all methods on one target: points on one scale, behind them the interval of the main one."""
+    """Return all methods on one target: points on one scale, and the interval of the main one."""
     labelled = target.truth is not None
     estimates = [row.accuracy for row in target.methods]
     band = target.estimate.interval
     scale = _scale([*estimates, *band, *([target.truth] if target.truth is not None else [])])
     rows: list[list[Cell | str]] = []
     for row in target.methods:
-        name = f"{row.method} (main)" if row.method == report.method else row.method
-        cells: list[Cell | str] = [name, Cell(percent(row.accuracy), bar=row.accuracy, interval=band, scale=scale)]
+        main = row.method == report.method
+        around = band if main else (row.accuracy, row.accuracy)
+        cells: list[Cell | str] = [f"{row.method} (main)" if main else row.method]
+        cells.append(Cell(percent(row.accuracy), bar=row.accuracy, interval=around, scale=scale))
         rows.append([*cells, *([points(row.error)] if labelled else []), stated(METHODS[row.method].assumption)])
     header = ["method", "estimated accuracy", *(["error in points"] if labelled else []), "is right when"]
     told = (
-        f"One interval, {interval(band)}, is shaded behind all points: it rests on the comparison of target and source, "
-        f"which all methods share. The scale goes from {100 * scale[0]:g} to {100 * scale[1]:g} %."
+        f"Each is a point on a scale from {100 * scale[0]:g} to {100 * scale[1]:g} %. The interval, {interval(band)}, is "
+        "drawn once: it rests on the comparison of target and source, which all methods share."
     )
     return Section(
         "All methods",
