@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,15 @@ def test_every_place_gives_the_same_verdict(found: dict[tuple[str, float], Any])
     assert {ShiftKind.NONE, ShiftKind.LABEL, ShiftKind.COLLAPSE} <= kinds
 
 
-def test_a_shift_is_never_called_fine(found: dict[tuple[str, float], Any]) -> None:
-    for report in found.values():
+def test_only_a_slight_shift_is_called_fine(found: dict[tuple[str, float], Any]) -> None:
+    for (_, strength), report in found.items():
         (target,) = report.targets
         changed = next(check for check in target.checks if check.name == "what changed")
-        assert (changed.verdict == "good") == (target.estimate.shift.kind is ShiftKind.NONE)
-        if changed.verdict != "good":
+        if changed.verdict == "good":
+            assert strength < 0.5
+            assert target.estimate.shift.kind is ShiftKind.NONE or "which is little" in changed.text
+        else:
+            assert target.estimate.shift.kind is not ShiftKind.NONE
             assert target.reliance != "reasonable"
 
 
@@ -79,7 +83,7 @@ def test_the_headline_is_not_said_again(found: dict[tuple[str, float], Any]) -> 
         said = [target.answer, target.verdict, target.next_step, *target.explanation]
         assert len(set(said)) == len(said)
         assert not any(sentence.startswith("Estimated accuracy") for sentence in target.explanation)
-        assert html_page(report, []).count(target.verdict) == 1
+        assert html_page(report, []).count(escape(target.verdict)) == 1
 
 
 def any_shift(make_outputs: Make, kind: ShiftKind, outside: float = 0.0) -> Shift:
@@ -98,7 +102,7 @@ def test_check_of_shift_states_what_chance_gives(make_outputs: Make, rng: np.ran
     # The expected distance that the text states is the mean over many draws.
     stated = float(re.search(r"about ([\d.]+) %", checks[0].text).group(1))  # type: ignore[union-attr]
     assert 100 * np.mean([check.value for check in checks]) == pytest.approx(stated, rel=0.1)
-    assert {check.verdict for check in checks} == {"caution"}
+    assert np.mean([check.verdict == "good" for check in checks]) > 0.95
     moved = check_shift(shift, share, np.array([0.5, *[0.5 / 9] * 9]), names, (2000, 300))
     assert (moved.verdict, moved.value) == ("poor", pytest.approx(0.4))
     assert "a from 10.0 % to 50.0 %" in moved.text

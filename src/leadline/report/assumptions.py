@@ -91,8 +91,8 @@ def check_shift(
     Notes
     -----
     The distance is half the sum of absolute changes. Chance alone would give about
-    ``sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi))`` for samples of these sizes; a change is grave where the distance
-    is far beyond that.
+    ``sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi))`` for samples of these sizes; how far the distance is beyond that
+    says how grave a change is.
     """
     distance = float(np.abs(source - target).sum() / 2)
     name = "what changed"
@@ -102,11 +102,12 @@ def check_shift(
     chance = float(np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]) / (2 * np.pi)).sum())
     most = np.argsort(-np.abs(target - source), kind="stable")[:_CHANGED_CLASSES_SHOWN]
     changes = ", ".join(f"{names[k]} from {percent(source[k])} to {percent(target[k])}" for k in most)
+    verdict = _grade(distance - chance, _CLASSES)
     text = (
         f"{_KINDS[shift.kind]} To be spread over the classes as on the source, {percent(distance)} of the predictions "
-        f"would have to change (chance alone gives about {percent(chance)}). Most changed: {changes}."
+        f"would have to change (chance alone gives about {percent(chance)})"
+        + (", which is little." if verdict == "good" else f". Most changed: {changes}.")
     )
-    verdict: Verdict = "poor" if _grade(distance - chance, _CLASSES) == "poor" else "caution"
     return Check(name, verdict, distance, text)
 
 

@@ -312,8 +312,9 @@ def _check_model(model: Estimator, method: str | None, source: Outputs) -> None:
         raise InputError(f"method must be that of the model, {model.method}; got {method!r}.")
     if source.classes is not None and model.class_names is not None:
         same_classes(source.classes, model.class_names)
-    whole = (len(source), source.accuracy) == (model.n_source_, model.source_accuracy_)
-    if not whole and len(source) != len(model.source_.logits):
+    kept = kept_source(model)
+    known = {(model.n_source_, model.source_accuracy_), (len(kept), kept.accuracy)}
+    if (len(source), source.accuracy) not in known:
         raise InputError(
             f"source must be what the model was fitted on, {model.n_source_:,} samples, of which "
             f"{percent(model.source_accuracy_)} are predicted right; got {len(source):,} samples, "

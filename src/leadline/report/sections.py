@@ -160,8 +160,8 @@ def _compared(report: Report, target: TargetReport) -> Section:
         rows.append([*cells, *([points(row.error)] if labelled else []), stated(METHODS[row.method].assumption)])
     header = ["method", "estimated accuracy", *(["error in points"] if labelled else []), "is right when"]
     told = (
-        f"Each is a point on a scale from {100 * scale[0]:g} to {100 * scale[1]:g} %. The interval, {interval(band)}, is "
-        "drawn once: it rests on the comparison of target and source, which all methods share."
+        f"Each is a point on a scale from {100 * scale[0]:g} to {100 * scale[1]:g} %. The interval, {interval(band)}, "
+        "is drawn once: it rests on the comparison of target and source, which all methods share."
     )
     return Section(
         "All methods",
