@@ -29,7 +29,7 @@ def served(folder: Path, run: Run) -> Path:
     names = ["ant", "bee", "cat", "dog", "eel"]
     for name, outputs in (("validation", source), ("week", target)):
         assert outputs.labels is not None
-        columns = {f"score_{names[k]}": outputs.logits[:, k] for k in range(5)}
+        columns: dict[str, Any] = {f"score_{names[k]}": outputs.logits[:, k] for k in range(5)}
         columns["species"] = np.array(names)[outputs.labels]
         columns["channel"] = np.array(["web", "app", "mail"])[np.arange(300) % 3]
         columns["day"] = np.datetime64("2026-01-05") + (np.arange(300) // 100) * np.timedelta64(7, "D")
@@ -120,7 +120,7 @@ def test_source_of_a_model_can_be_given(served: Path, run: Run) -> None:
 )
 def test_wrong_input(options: dict[str, Any], message: str, make_outputs: Make) -> None:
     source = make_outputs()
-    given = {"model": ll.make("ac").fit(source), "methods": ["ac"]} | options
+    given: dict[str, Any] = {"model": ll.make("ac").fit(source), "methods": ["ac"]} | options
     with pytest.raises(InputError, match=message):
         build_report(source, {"t": source}, **given)
 
