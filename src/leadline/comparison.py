@@ -12,7 +12,6 @@ import numpy as np
 
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
-from leadline.results.markup import html_table
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
@@ -143,9 +142,22 @@ class Comparison:
         return "\n".join(map(line, cells))
 
     def _repr_html_(self) -> str:
-        """Return the same table for a notebook."""
-        head, *body = self._cells()
-        return html_table(head, body)
+        """Return a notebook's view."""
+        from leadline.results.render import Cell, Table, percent
+        from leadline.results.views import table_view
+
+        methods, errors = self.methods, self.mean_absolute_errors()
+        rows: list[list[Cell | str]] = []
+        for target in self.targets:
+            truth, found = self.truth(target), [self.accuracy(method, target) for method in methods]
+            gaps = [0.0 if truth is None else abs(accuracy - truth) for accuracy in found]
+            styles = ["bold" if truth is not None and gap == min(gaps) else "" for gap in gaps]
+            cells = [Cell(percent(value), bar=value, style=style) for value, style in zip(found, styles, strict=True)]
+            rows.append([target, percent(truth), *cells])
+        if errors:
+            rows.insert(0, ["mean absolute error", "", *(f"{100 * errors[method]:.1f} points" for method in methods)])
+        table = Table(["target", "true", *methods], rows)
+        return table_view(table, "lines; to_dict() has all")
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text: a header, a line per target, and the mean absolute errors."""

@@ -116,7 +116,7 @@ def test_estimates_are_tables(named: ll.Outputs, make_outputs: Maker) -> None:
     assert found.to_dict()["overall"]["group"] is None
     assert found.to_dict()["rows"][1]["group"] == {"week": 1}
     assert "week 1" in str(found)
-    assert "(all)" in found._repr_html_()
+    assert f"{100 * found.overall.estimate.accuracy:.1f} %" in found._repr_html_()
     assert ll.make("ac").fit(make_outputs(300)).estimate_by(named, []).to_arrow().num_rows == 1
 
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: no errors, the numbers of the JSON, and no sideways scrolling on a phone."""
+"""The page in a real browser: no errors, the numbers of the JSON, the answer first on a phone, everything in print."""
 
 from __future__ import annotations
 
@@ -94,28 +94,96 @@ def test_numbers_on_the_page_are_those_of_the_json(browser: Any, written: tuple[
     page = browser.new_page()
     page.goto(path.as_uri())
     assert page.inner_text(".answer") == data["headline"]
-    sections = page.query_selector_all("section")
-    titles = [section.query_selector("h2").inner_text() for section in sections]
+    parts = page.query_selector_all("main > details")
+    titles = [part.query_selector("h2").text_content() for part in parts]
     for target in data["targets"]:
-        section = sections[titles.index(target["target"])]
-        cells = section.evaluate(
+        part = parts[titles.index(target["target"])]
+        cells = part.evaluate(
             "part => [...part.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))"
         )
-        shown = {row[0].removesuffix(" (main)"): row[1:] for row in cells}
-        assert target["answer"] in section.text_content()
+        shown = {(row[0].removesuffix(" (main)"), len(row)): row[1:] for row in cells}
+        rows = {name: row for (name, _), row in shown.items()}
+        assert target["answer"] in part.text_content()
         for check in target["checks"]:
-            assert shown[check["name"]][1] == check["text"]
+            assert rows[check["name"]][1] == check["text"]
         for row in target["methods"]:
-            assert shown[row["method"]][:2] == [percent(row["accuracy"]), interval(row["interval"])]
+            assert rows[row["method"]][0] == percent(row["accuracy"])
+        labelled = target["truth"] is not None
         for line in target["segments"]:
-            assert shown[line["name"]][:3] == [
+            expected = [
                 percent(line["accuracy"]),
                 interval(line["interval"]),
                 str(line["count"]),
+                percent(line["share"]),
             ]
+            assert shown[line["name"], 6 + labelled][:4] == expected
         for line in target["by_class"]:
-            expected = percent(line["accuracy"]) or "never predicted"
-            assert shown[line["name"]][:3] == [expected, str(line["count"]), percent(line["share"])]
+            accuracy = percent(line["accuracy"]) or "never predicted"
+            assert shown[line["name"], 7 + labelled][:3] == [accuracy, str(line["count"]), percent(line["share"])]
+        # One interval, said once.
+        methods = part.query_selector("details:has(td[data-label='is right when'])").text_content()
+        assert methods.count(interval(target["interval"])) == 1
+    page.close()
+
+
+@pytest.fixture(scope="module", params=[2, 77])
+def single(
+    request: pytest.FixtureRequest, make_outputs: Callable[..., Outputs], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Any]:
+    """A page on one drifted target with segments and a gate, and its JSON."""
+    c: int = request.param
+    source = make_outputs(n=600, c=c, signal=4.0)
+    drifted = make_outputs(n=600, c=c, seed=1, signal=3.0)
+    drifted.logits[:, 0] += 2
+    targets = {
+        "week_2026_32": Outputs(drifted.logits, metadata={"shop": np.array(["a", "b", "c"])[np.arange(600) % 3]})
+    }
+    report = build_report(source, targets, methods=["auto", "ac", "doc", "cot"], by="shop", min_accuracy=0.5)
+    pictures = report_pictures(report, source, targets)
+    path = tmp_path_factory.mktemp("single") / "report.html"
+    path.write_text(html_page(report, pictures), encoding="utf-8")
+    return path, json.loads(json_text(report, pictures))
+
+
+def test_a_phone_shows_the_answer_first(browser: Any, single: tuple[Path, Any]) -> None:
+    path, data = single
+    (target,) = data["targets"]
+    page = browser.new_page()
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(path.as_uri())
+    first = page.query_selector("header")
+    box = first.bounding_box()
+    assert box["y"] + box["height"] <= 740
+    said = first.inner_text()
+    for text in (
+        percent(target["accuracy"]),
+        interval(target["interval"]),
+        target["verdict"],
+        target["gate"],
+        target["next_step"],
+        target["reliance"],
+    ):
+        assert text in said
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2500
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_on_either_background(scheme: str, browser: Any, single: tuple[Path, Any]) -> None:
+    page = browser.new_page()
+    page.emulate_media(color_scheme=scheme)
+    page.goto(single[0].as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    levels = page.evaluate("""() => {
+      const light = colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number)
+        .map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+      const back = light(getComputedStyle(document.body).backgroundColor);
+      return [...document.querySelectorAll('h1, h2, p, td, th, small, figcaption, footer')].map(part => {
+        const text = light(getComputedStyle(part).color);
+        return (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05); });
+    }""")
+    assert min(levels) >= 4.5  # what WCAG asks for of small text
     page.close()
 
 
@@ -125,8 +193,14 @@ def test_page_prints_everything(browser: Any, written: tuple[Path, Any], tmp_pat
     page.goto(path.as_uri())
     page.pdf(path=tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").stat().st_size > 20_000
+    visible = "part.checkVisibility()"
+    folded = f"[...document.querySelectorAll('details *')].filter(part => !{visible})"
+    page.emulate_media(media="screen")
+    assert page.evaluate(f"{folded}.length") > 0
     page.emulate_media(media="print")
-    folded = page.query_selector("details .table")
-    if folded is not None:
-        assert folded.bounding_box()["height"] > 100
+    assert page.evaluate(f"{folded}.length") == 0
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.table, img')].map(part => part.getBoundingClientRect().height)"
+    )
+    assert min(heights) > 10
     page.close()

@@ -16,6 +16,7 @@ from leadline.cli.options import (
     ForceOption,
     QuietOption,
     find_targets,
+    is_model,
     require_file,
     split,
     split_integers,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from leadline.data.outputs import Outputs
     from leadline.estimators import ALSA
 
-_MODEL = ".leadline"
 PANELS = ("all", "truth", "atc", "alsa", "surface")
 
 
@@ -171,7 +171,7 @@ def _alsa(request: Request) -> ALSA:
     from leadline.estimators import ALSA, load
 
     path = _only_file(request)
-    if path.suffix == _MODEL:
+    if is_model(path):
         model = load(path)
         if not isinstance(model, ALSA):
             raise InputError(f"{path} must be a model of alsa-g or alsa-e for this figure; got {model.method}.")
@@ -208,7 +208,7 @@ def _anchors(request: Request) -> Any:
 
     model = _alsa(request)
     path = _only_file(request)
-    logits = None if path.suffix == _MODEL else _labelled(path, request).logits
+    logits = None if is_model(path) else _labelled(path, request).logits
     return anchors(model, logits=logits, pair=request.pair, names=request.classes)
 
 

@@ -161,6 +161,11 @@ def require_file(path: str) -> Path:
     return Path(path)
 
 
+def is_model(path: Path) -> bool:
+    """Say whether a file is a model, where outputs could stand too: by its ending."""
+    return path.suffix.lower() == ".leadline"
+
+
 def require_new(output: str, inputs: Sequence[Path], what: str, *, force: bool) -> None:
     """Refuse to write over something, before the work rather than after it."""
     path = Path(output)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.estimation import EXIT_BELOW
 from leadline.cli.options import (
     ClassesOption,
     Files,
@@ -21,24 +23,36 @@ from leadline.cli.options import (
     ProbabilitiesOption,
     QuietOption,
     ScoreOption,
-    SourceArgument,
     TargetsArgument,
     columns_of,
     find_targets,
+    is_model,
     require_file,
     require_new,
     split,
     without_folder,
 )
-from leadline.cli.terminal import progress, tell, write
+from leadline.cli.targets import columns_for
+from leadline.cli.terminal import progress, tell, warn, write
 from leadline.errors import InputError
 from leadline.report import require_matplotlib
+
+if TYPE_CHECKING:
+    from leadline.data.columns import Columns
+    from leadline.data.outputs import Outputs
+    from leadline.estimators import Estimator
 
 FORMATS = ("html", "md", "json")
 
 
 def report(
-    source: SourceArgument,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE|MODEL",
+            help="Labelled outputs to fit on, or a .leadline file that `leadline fit` wrote.",
+        ),
+    ],
     targets: TargetsArgument,
     *,
     output: Annotated[
@@ -50,8 +64,17 @@ def report(
             help="The file to write; a page needs one, md and json go to standard output without.",
         ),
     ] = None,
+    with_source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="SOURCE",
+            help="With a MODEL: the labelled outputs it was fitted on, where it keeps only some of them.",
+        ),
+    ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", metavar="NAME", help="The method that answers; `auto` where there is one.")
+        str | None,
+        typer.Option("--method", metavar="NAME", help="The method that answers; that of a MODEL, or `auto`."),
     ] = None,
     methods: Annotated[
         str | None, typer.Option("--methods", metavar="A,B,...", help="The methods side by side; all by default.")
@@ -62,6 +85,14 @@ def report(
             "--by",
             metavar="COLUMN,...",
             help="Report each segment: one per value of these columns. `time:week` cuts times into weeks.",
+        ),
+    ] = None,
+    min_accuracy: Annotated[
+        float | None,
+        typer.Option(
+            "--min-accuracy",
+            metavar="FRACTION",
+            help="Say whether each target and segment reaches it, and exit with 1 if an estimate is below.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of methods with something random.")] = 0,
@@ -84,10 +115,11 @@ def report(
     The page needs no network and holds no single sample. Targets may have labels, which are compared with the
     estimates and never used for them.
 
-    Example: `leadline report validation.npz monday.npz -o report.html`
+    Examples: `leadline report validation.npz monday.npz -o report.html`,
+    `leadline report model.leadline monday.npz --by country --min-accuracy 0.85 -o report.html`
     """  # fmt: skip
     require_matplotlib()
-    from leadline.data.files import read_outputs, write_bytes
+    from leadline.data.files import write_bytes
     from leadline.report.content import build_report
     from leadline.report.page import REPORT_FORMATS
     from leadline.report.pictures import report_pictures
@@ -95,51 +127,80 @@ def report(
     kind = _format(format, output)
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    paths, source_path = find_targets(targets), require_file(source)
+    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
+        raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
+    paths, given = find_targets(targets), [require_file(source)]
+    if with_source is not None:
+        if not is_model(given[0]):
+            raise InputError("--source is that of a MODEL; give a .leadline file with it, or the source alone.")
+        given.append(require_file(with_source))
     if output is not None:
-        require_new(output, [source_path, *paths.values()], "the report", force=force)
+        require_new(output, [*given, *paths.values()], "the report", force=force)
     _, shown = without_folder(paths)
     named = {shown[name]: path for name, path in paths.items()}
     names = split(classes, "--classes")
     columns = columns_of(logits, probabilities, score, positive, label)
-    files = Files(named, names, columns)
+    options = {
+        "source": with_source, "method": method, "methods": methods, "by": by, "min-accuracy": min_accuracy,
+        "seed": seed, "level": level, "logits": logits, "probabilities": probabilities, "score": score,
+        "positive": positive, "label": label, "classes": classes, "format": format, "output": output,
+    }  # fmt: skip
     with progress("report", quiet=quiet) as advance:
-        outputs = read_outputs(source_path, classes=names, columns=columns)
+        learned = _learn_from(given, names, columns)
+        files = Files(named, learned.classes, learned.columns)
         content = build_report(
-            outputs,
+            learned.outputs,
             files,
+            model=learned.model,
             method=method,
             methods=split(methods, "--methods"),
             by=split(by, "--by") or (),
+            min_accuracy=min_accuracy,
             seed=seed,
             confidence_level=level,
-            source_name=source_path.stem,
+            source_name=given[-1].stem,
             settings={
-                "command": _command(
-                    source,
-                    paths,
-                    method=method,
-                    methods=methods,
-                    by=by,
-                    seed=seed,
-                    level=level,
-                    logits=logits,
-                    probabilities=probabilities,
-                    score=score,
-                    positive=positive,
-                    label=label,
-                    classes=classes,
-                ),
-                "sha256": {path.name: _checksum(path) for path in [source_path, *paths.values()]},
+                "command": _command([source, *map(str, paths.values())], options),
+                "sha256": {path.name: _checksum(path) for path in [*given, *paths.values()]},
             },
             progress=advance,
         )
-        text = REPORT_FORMATS[kind](content, report_pictures(content, outputs, files))
+        text = REPORT_FORMATS[kind](content, report_pictures(content, learned.outputs, files))
     if output is None:
         write(text)
-        return
-    write_bytes(output, text.encode(), force=force)
-    tell(f"{output} written, {len(text.encode()) / 1e6:.1f} MB.", quiet=quiet)
+    else:
+        write_bytes(output, text.encode(), force=force)
+        tell(f"{output} written, {len(text.encode()) / 1e6:.1f} MB.", quiet=quiet)
+    below = {target.name: target.below for target in content.targets if target.below}
+    if below:
+        number = sum(map(len, below.values()))
+        are = "estimate is" if number == 1 else "estimates are"
+        warn(f"{number} {are} below --min-accuracy {min_accuracy:g}: of {', '.join(below)}.", quiet=quiet)
+        raise typer.Exit(EXIT_BELOW)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What a report is made from besides targets: labelled outputs, a model perhaps, and how targets are to be read."""
+
+    outputs: Outputs
+    model: Estimator | None
+    classes: Sequence[str] | None
+    columns: Columns | None
+
+
+def _learn_from(given: Sequence[Path], classes: Sequence[str] | None, columns: Columns | None) -> _Learned:
+    """Read the source, or a model and perhaps its source."""
+    from leadline.data.files import read_outputs
+    from leadline.estimators import load
+    from leadline.report.content import kept_source
+
+    if not is_model(given[0]):
+        return _Learned(read_outputs(given[0], classes=classes, columns=columns), None, classes, columns)
+    model = load(given[0])
+    classes, columns = classes or model.class_names, columns_for(model, columns)
+    whole = [read_outputs(path, classes=classes, columns=columns) for path in given[1:]]
+    return _Learned(whole[0] if whole else kept_source(model), model, classes, columns)
 
 
 def _format(format: str | None, output: str | None) -> str:
@@ -155,13 +216,10 @@ def _format(format: str | None, output: str | None) -> str:
     return kind
 
 
-def _command(source: str, paths: Mapping[str, Path], **options: Any) -> str:
+def _command(words: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the command that makes this report again."""
-    words = ["leadline", "report", source, *map(str, paths.values())]
-    for name, value in options.items():
-        if value is not None:
-            words += [f"--{name}", str(value)]
-    return shlex.join([*words, "-o", "report.html"])
+    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    return shlex.join(["leadline", "report", *words, *given])
 
 
 def _checksum(path: Path) -> str:

@@ -87,16 +87,23 @@ def estimates_of(estimator: Estimator, target: Target, request: Request, advance
     """Return the estimates for a target and its segments."""
     from leadline.engines.arrow import BadFileError
 
-    learned = estimator.columns_
-    if request.columns is not None and request.columns.values is None and learned is not None:
-        # Another column of labels leaves the rest of what the model learned as it is.
-        request = replace(request, columns=replace(learned, label=request.columns.label))
+    if request.columns is not None:
+        request = replace(request, columns=columns_for(estimator, request.columns))
     try:
         return _ENGINES[target.engine](estimator, target, request, advance)
     except BadFileError:
         raise  # names its file
     except InputError as error:
         raise InputError(f"target {target.name}: {error}") from error
+
+
+def columns_for(estimator: Estimator, columns: Columns | None) -> Columns | None:
+    """Return which columns of a target hold what: as given, or else as the model learned."""
+    learned = estimator.columns_
+    if columns is None or learned is None or columns.values is not None:
+        return columns or learned
+    # Another column of labels leaves the rest of what the model learned as it is.
+    return replace(learned, label=columns.label)
 
 
 def _in_memory(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:

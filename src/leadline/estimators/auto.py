@@ -91,7 +91,7 @@ class Auto(Estimator):
             reweighted = softmax(scores + state["reweighting"].astype(scores.dtype))
             restored = softmax(scores + state["restoring"].astype(scores.dtype))
             np.add.at(confusion.T, block.argmax(axis=1), (1 - weight) * reweighted + weight * restored)
-        return Performance(confusion)
+        return Performance(confusion, self.classes_)
 
     def _interval(
         self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float

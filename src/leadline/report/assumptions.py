@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.results.render import percent
+from leadline.results.shift import Shift, ShiftKind
 
 Verdict = Literal["good", "caution", "poor"]
 
@@ -23,11 +24,16 @@ RELIANCE: dict[Verdict, tuple[str, str]] = {
 }
 
 # From which a check says "take care", and "warning".
-_REACH = (0.03, 0.10)
+_OUTSIDE = (0.05, 0.15)
 _CLASSES = (0.05, 0.15)
 _DISAGREEMENT = (0.06, 0.15)
 _HALF_WIDTH = (0.08, 0.15)
 _CHANGED_CLASSES_SHOWN = 3
+_KINDS = {
+    ShiftKind.LABEL: "Label shift: the classes are more or less frequent than on the source.",
+    ShiftKind.COLLAPSE: "Collapse: the classifier drifts towards some classes.",
+    ShiftKind.UNDECIDED: "Undecided: label shift or collapse; without labels the two look alike here.",
+}
 
 
 @dataclass(frozen=True)
@@ -62,35 +68,19 @@ def worst(checks: Sequence[Check]) -> Verdict:
     return max((check.verdict for check in checks), key=order.index, default="good")
 
 
-def check_reach(target_share: float, source_share: float) -> Check:
-    """Check how many samples lie where ALSA's anchors know nothing.
-
-    Parameters
-    ----------
-    target_share, source_share
-        Shares of samples out of the anchors' reach.
-    """
-    found = (
-        f"{percent(target_share)} of the samples lie outside the reach of ALSA's anchors, "
-        f"against {percent(source_share)} of the source. "
-    )
-    excess = target_share - source_share
-    meaning = {
-        "good": "The target looks like data that the classifier was validated on.",
-        "caution": "Some of the target is unlike anything in the source, and what is said of it is a guess.",
-        "poor": "Much of the target is unlike anything in the source, and what is said of it is a guess.",
-    }
-    verdict = _grade(excess, _REACH)
-    return Check("share outside the anchors' reach", verdict, target_share, found + meaning[verdict])
-
-
-def check_classes(
-    source: NDArray[np.float64], target: NDArray[np.float64], names: Sequence[str], sizes: tuple[int, int]
+def check_shift(
+    shift: Shift,
+    source: NDArray[np.float64],
+    target: NDArray[np.float64],
+    names: Sequence[str],
+    sizes: tuple[int, int],
 ) -> Check:
-    """Check whether the classes are predicted as often as on the source.
+    """Check what the judgement of the target found, and which predictions it shows in.
 
     Parameters
     ----------
+    shift
+        The judgement; it alone says whether anything changed.
     source, target
         Shape (c,): the share of samples predicted as each class.
     names
@@ -100,24 +90,40 @@ def check_classes(
 
     Notes
     -----
-    The distance is half the sum of absolute changes, less what chance alone would give for samples of these sizes:
-    ``sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi))``.
+    The distance is half the sum of absolute changes. Chance alone would give about
+    ``sum_k sqrt(p_k (1 - p_k) (1/n + 1/m) / (2 pi))`` for samples of these sizes; how far the distance is beyond that
+    says how grave a change is.
     """
     distance = float(np.abs(source - target).sum() / 2)
+    name = "what changed"
+    if shift.kind is ShiftKind.NONE:
+        return Check(name, "good", distance, "No detectable shift: chance alone explains what differs.")
     pooled = (sizes[0] * source + sizes[1] * target) / sum(sizes)
     chance = float(np.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]) / (2 * np.pi)).sum())
-    verdict = _grade(distance - chance, _CLASSES)
     most = np.argsort(-np.abs(target - source), kind="stable")[:_CHANGED_CLASSES_SHOWN]
-    changes = ", ".join(f"class {names[k]} from {percent(source[k])} to {percent(target[k])}" for k in most)
-    found = f"{percent(distance)} of the predictions would have to change class to be spread as on the source "
-    found += f"(chance alone gives about {percent(chance)}). "
+    changes = ", ".join(f"{names[k]} from {percent(source[k])} to {percent(target[k])}" for k in most)
+    verdict = _grade(distance - chance, _CLASSES)
+    text = (
+        f"{_KINDS[shift.kind]} To be spread over the classes as on the source, {percent(distance)} of the predictions "
+        f"would have to change (chance alone gives about {percent(chance)})"
+        + (", which is little." if verdict == "good" else f". Most changed: {changes}.")
+    )
+    return Check(name, verdict, distance, text)
+
+
+def check_outside(shift: Shift) -> Check:
+    """Check how many samples have no like in the source."""
+    name, share = "samples unlike the source", shift.share_outside
+    if shift.kind is ShiftKind.NONE:
+        return Check(name, "good", share, "No more of them than chance explains.")
+    found = f"{percent(share)} of the samples have a predicted class and confidence that no source sample has. "
     meaning = {
-        "good": "The mix of classes seems unchanged.",
-        "caution": f"The mix of classes has moved: {changes}. COT and COTT, which assume that it has not, may be off.",
-        "poor": f"The mix of classes has moved far: {changes}. Either the classes are more or less frequent than on "
-        "the source, or the classifier confuses them; without labels the two look alike.",
+        "good": "The source has something to say on nearly all of the target.",
+        "caution": "What is said of them is a guess.",
+        "poor": "That is much, and what is said of them is a guess.",
     }
-    return Check("change of the predicted shares", verdict, distance, found + meaning[verdict])
+    verdict = _grade(share, _OUTSIDE)
+    return Check(name, verdict, share, found + meaning[verdict])
 
 
 def check_agreement(estimates: Mapping[str, float]) -> Check:
@@ -146,7 +152,7 @@ def check_agreement(estimates: Mapping[str, float]) -> Check:
 def check_width(interval: Sequence[float]) -> Check:
     """Check whether the interval is narrow enough to say something."""
     half_width = (interval[1] - interval[0]) / 2
-    found = f"The interval reaches {100 * half_width:.1f} points to each side on average. "
+    found = f"The interval reaches {100 * half_width:.1f} points to each side. "
     meaning = {
         "good": "That is precise enough for most decisions.",
         "caution": "The number is a rough one.",

@@ -9,49 +9,47 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from leadline.comparison import Comparison, ComparisonRow, Progress, counting, evaluate, fit_planned, plan_fits
-from leadline.data.outputs import Outputs
+from leadline.comparison import (
+    Comparison,
+    ComparisonRow,
+    Fitted,
+    Progress,
+    counting,
+    evaluate,
+    fit_planned,
+    plan_fits,
+)
+from leadline.data.outputs import Outputs, same_classes
 from leadline.errors import InputError
-from leadline.report.assumptions import RELIANCE, Check, check_agreement, check_classes, check_reach, check_width, worst
+from leadline.report.advice import gate_verdict, next_step
+from leadline.report.assumptions import (
+    RELIANCE,
+    Check,
+    check_agreement,
+    check_outside,
+    check_shift,
+    check_width,
+    worst,
+)
+from leadline.report.lines import (
+    ClassLine,
+    SegmentLine,
+    class_lines,
+    class_names,
+    estimate_segments,
+    predicted_shares,
+    segment_lines,
+)
 from leadline.results.estimate import Estimate
-from leadline.results.estimates import MISSING
+from leadline.results.estimates import Segment
 from leadline.results.render import percent, plain
-from leadline.results.words import sentences
+from leadline.results.words import covered, remarks, verdict
 from leadline.version import __version__
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
 
-MOST_SEGMENTS = 50
 _PACKAGES = ("numpy", "scipy", "numba", "POT", "matplotlib")
-_REACH_METHOD = "alsa-g"
-
-
-@dataclass(frozen=True)
-class ClassLine:
-    """The samples predicted as one class; accuracies and shares are fractions."""
-
-    name: str
-    count: int
-    share: float
-    source_share: float
-    accuracy: float | None
-    source_accuracy: float | None
-    truth: float | None
-
-
-@dataclass(frozen=True)
-class SegmentLine:
-    """The samples of one segment."""
-
-    name: str
-    count: int
-    accuracy: float
-    interval: tuple[float, float]
-    truth: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,22 +66,34 @@ class TargetReport:
         The true accuracy, where the target has labels.
     answer
         The estimate in one sentence.
+    verdict
+        How the target differs from the source, in one sentence; empty where it was not judged.
+    next_step
+        What to do now.
+    gate
+        Whether the estimates are as high as asked for; empty where nothing was asked.
+    below
+        What is below: the target, or segments of it, listed or not.
     checks
         What can be checked without labels.
     explanation
-        What the estimate rests on, in sentences.
+        What follows from the verdict, and what the interval covers, in sentences.
     methods
         One row per method.
     classes, segments
-        The estimate by predicted class, and by segment, the largest first.
+        The estimate by predicted class, and by segment; those first that pull the accuracy down most.
     segments_left_out
-        How many smaller segments are not listed.
+        How many further segments are not listed.
     """
 
     name: str
     estimate: Estimate
     truth: float | None
     answer: str
+    verdict: str
+    next_step: str
+    gate: str
+    below: tuple[Segment, ...]
     checks: tuple[Check, ...]
     explanation: tuple[str, ...]
     methods: tuple[ComparisonRow, ...]
@@ -101,6 +111,9 @@ class TargetReport:
         return {
             "target": self.name,
             "answer": self.answer,
+            "verdict": self.verdict,
+            "next_step": self.next_step,
+            "gate": self.gate or None,
             **self.estimate.to_dict(),
             "truth": self.truth,
             "reliance": self.reliance,
@@ -126,13 +139,15 @@ class Report:
     method
         The main method.
     source
-        Name, accuracy, numbers of samples and of classes.
+        Name, accuracy, numbers of samples and of classes, and how many of the samples were at hand: a model keeps some.
     targets
         In the order given.
     comparison
         All methods on all targets.
     by
         The columns of segments, if any.
+    min_accuracy
+        How accurate the classifier should be; None where nothing was asked.
     settings
         Options of each method, and whatever else the caller wants to be kept.
     versions
@@ -148,6 +163,7 @@ class Report:
     targets: tuple[TargetReport, ...]
     comparison: Comparison
     by: tuple[str, ...]
+    min_accuracy: float | None
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     created: str
@@ -162,6 +178,7 @@ class Report:
             "targets": [target.to_dict() for target in self.targets],
             "mean_absolute_errors": self.comparison.mean_absolute_errors(),
             "by": list(self.by),
+            "min_accuracy": self.min_accuracy,
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "created": self.created,
@@ -177,13 +194,20 @@ def default_method() -> str:
     return "auto" if "auto" in METHODS else "alsa-g"
 
 
+def kept_source(model: Estimator) -> Outputs:
+    """Return the labelled samples of the source that a fitted model keeps: all, or thousands of many more."""
+    return Outputs(model.source_.logits, model.source_.labels, classes=model.class_names, columns=model.columns_)
+
+
 def build_report(
     source: Outputs,
     targets: Mapping[str, Outputs],
     *,
+    model: Estimator | None = None,
     method: str | None = None,
     methods: Iterable[str] | None = None,
     by: Sequence[str] | str = (),
+    min_accuracy: float | None = None,
     seed: int = 0,
     confidence_level: float = 0.9,
     source_name: str = "source",
@@ -195,15 +219,19 @@ def build_report(
     Parameters
     ----------
     source
-        Labelled outputs of the classifier.
+        Labelled outputs of the classifier; with a model, those it was fitted on, or its :func:`kept_source`.
     targets
         Outputs by name; each is looked up when it is needed, so that a mapping that reads files keeps one in memory.
+    model
+        A fitted estimator that answers as it is; the other methods are fitted on ``source``.
     method
-        The method that answers; None for the one that Leadline recommends.
+        The method that answers; None for the model's, or the one that Leadline recommends.
     methods
         All methods to show side by side; None for every one.
     by
         Metadata columns, as ``Estimator.estimate_by`` takes them; each combination of values becomes a segment.
+    min_accuracy
+        How accurate the classifier should be, on each target and each segment; None to ask for nothing.
     seed
         Of methods with something random.
     confidence_level
@@ -222,40 +250,44 @@ def build_report(
     """
     from leadline.estimators import METHODS
 
-    main = method or default_method()
+    if model is not None:
+        _check_model(model, method, source)
+    main = model.method if model is not None else method or default_method()
     by = (by,) if isinstance(by, str) else tuple(by)
     names = list(dict.fromkeys([main, *(METHODS if methods is None else methods)]))
-    plan = plan_fits(names, (seed,))
+    plan = [planned for planned in plan_fits(names, (seed,)) if model is None or planned[0] != main]
     if not targets:
         raise InputError("targets must have at least one entry; got none.")
     if source.labels is None:
         raise InputError("source must have labels; got logits only.")
-    report = counting(progress, len(plan) * (1 + len(targets)))
-    fits = fit_planned(source, plan, progress=report)
+    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
+        raise InputError(f"min_accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
+    report = counting(progress, len(plan) + len(names) * len(targets))
+    fits = [] if model is None else [Fitted(main, model.get_params().get("seed"), model, 0.0)]
+    if plan:
+        fits += fit_planned(source, plan, progress=report)
     fitted = {fit.method: fit.estimator for fit in fits}
-    reach = None
-    if _REACH_METHOD in fitted:
-        reach = _outside_reach(fitted[_REACH_METHOD].estimate(source.logits, confidence_level=confidence_level))
     parts: list[TargetReport] = []
     rows: list[ComparisonRow] = []
     for name in targets:
         target = targets[name]
         part = evaluate(fits, {name: target}, confidence_level=confidence_level, progress=report)
         rows.extend(part.rows)
-        segments, left_out = _segments(fitted[main], name, target, by, confidence_level)
-        parts.append(_target(main, name, source, target, part, segments, left_out, source_reach=reach))
+        parts.append(_target(fitted[main], name, source, target, part, by, min_accuracy))
     return Report(
         method=main,
         source={
             "name": source_name,
-            "accuracy": source.accuracy,
-            "n_samples": len(source),
+            "accuracy": fitted[main].source_accuracy_,
+            "n_samples": fitted[main].n_source_,
+            "n_at_hand": len(source),
             "n_classes": source.n_classes,
             "classes": list(class_names(source)),
         },
         targets=tuple(parts),
         comparison=Comparison(tuple(rows), confidence_level),
         by=by,
+        min_accuracy=min_accuracy,
         settings={
             "seed": seed,
             "options": {name: estimator.get_params() for name, estimator in fitted.items()},
@@ -272,112 +304,74 @@ def build_report(
     )
 
 
-def class_names(outputs: Outputs) -> tuple[str, ...]:
-    """Return the names of the classes, or their numbers."""
-    return outputs.classes or tuple(map(str, range(outputs.n_classes)))
+def _check_model(model: Estimator, method: str | None, source: Outputs) -> None:
+    """Refuse a model that cannot answer as asked, or that was fitted on another source."""
+    if not model.is_fitted:
+        raise InputError(f"model must be fitted; this {type(model).__name__} is not. Call fit first.")
+    if method not in (None, model.method):
+        raise InputError(f"method must be that of the model, {model.method}; got {method!r}.")
+    if source.classes is not None and model.class_names is not None:
+        same_classes(source.classes, model.class_names)
+    kept = kept_source(model)
+    known = {(model.n_source_, model.source_accuracy_), (len(kept), kept.accuracy)}
+    if (len(source), source.accuracy) not in known:
+        raise InputError(
+            f"source must be what the model was fitted on, {model.n_source_:,} samples, of which "
+            f"{percent(model.source_accuracy_)} are predicted right; got {len(source):,} samples, "
+            f"{percent(source.accuracy)} right."
+        )
 
 
 def _target(
-    main: str,
+    estimator: Estimator,
     name: str,
     source: Outputs,
     target: Outputs,
     comparison: Comparison,
-    segments: tuple[SegmentLine, ...],
-    segments_left_out: int,
-    *,
-    source_reach: float | None,
+    by: Sequence[str],
+    min_accuracy: float | None,
 ) -> TargetReport:
     """Put together what is said about one target."""
     level = comparison.confidence_level
-    found = {row.method: row.estimate for row in comparison if row.estimate is not None}
-    estimate = found[main]
-    shares = [_predicted_shares(outputs) for outputs in (source, target)]
-    sizes = (len(source), len(target))
-    checks = [check_classes(shares[0], shares[1], class_names(source), sizes)]
-    if source_reach is not None:
-        checks.insert(0, check_reach(_outside_reach(found[_REACH_METHOD]), source_reach))
-    checks.append(check_agreement({row.method: row.accuracy for row in comparison}))
-    checks.append(check_width(estimate.interval))
+    estimate = _main_estimate(comparison, estimator.method)
+    shares = [predicted_shares(outputs) for outputs in (source, target)]
+    checks = [check_agreement({row.method: row.accuracy for row in comparison}), check_width(estimate.interval)]
+    if estimate.shift is not None:
+        sizes = (len(source), len(target))
+        changed = check_shift(estimate.shift, shares[0], shares[1], class_names(source), sizes)
+        checks = [changed, check_outside(estimate.shift), *checks]
     low, high = estimate.interval
     answer = (
         f"On {name}, the classifier is right on an estimated {percent(estimate.accuracy)} of "
         f"{len(target):,} samples ({100 * level:g} % interval {percent(low)} to {percent(high)}); "
-        f"on the labelled source it is right on {percent(source.accuracy)}."
+        f"on the labelled source it is right on {percent(estimator.source_accuracy_)}."
     )
+    found = estimate_segments(estimator, name, target, by, level) if by else None
+    segments = () if found is None else segment_lines(found)
+    classes = class_lines(estimate, source, target, shares)
+    whole, parts = Segment({}, estimate, target.accuracy), () if found is None else found.rows
+    below = [one for one in (whole, *parts) if min_accuracy is not None and one.estimate.accuracy < min_accuracy]
+    gate = ""
+    if min_accuracy is not None:
+        gate = gate_verdict(estimate, min_accuracy, sum(bool(one.group) for one in below), len(parts))
     return TargetReport(
         name=name,
         estimate=estimate,
         truth=target.accuracy,
         answer=answer,
+        verdict=verdict(estimate.shift),
+        next_step=next_step(estimate, worst(checks), segments or classes),
+        gate=gate,
+        below=tuple(below),
         checks=tuple(checks),
-        explanation=tuple(sentences(estimate)),
+        explanation=tuple(filter(None, [*remarks(estimate), covered(estimate)])),
         methods=comparison.rows,
-        classes=_classes(estimate, source, target, shares),
+        classes=classes,
         segments=segments,
-        segments_left_out=segments_left_out,
+        segments_left_out=len(parts) - len(segments),
     )
 
 
-def _outside_reach(estimate: Estimate) -> float:
-    """Return the share of rows out of the anchors' reach, of an estimate by ALSA."""
-    return float(estimate.diagnostics["rectified_share"])
-
-
-def _predicted_shares(outputs: Outputs) -> NDArray[np.float64]:
-    """Return how often each class is predicted, shape (c,)."""
-    counts = np.bincount(outputs.logits.argmax(axis=1), minlength=outputs.n_classes)
-    return np.asarray(counts / len(outputs), dtype=np.float64)
-
-
-def _precision(outputs: Outputs) -> list[float | None]:
-    """Return the true accuracy of the predictions of each class; None where there is none to know."""
-    if outputs.labels is None:
-        return [None] * outputs.n_classes
-    predicted = outputs.logits.argmax(axis=1)
-    counts = np.bincount(predicted, minlength=outputs.n_classes)
-    right = np.bincount(predicted[predicted == outputs.labels], minlength=outputs.n_classes)
-    return [float(r / n) if n else None for r, n in zip(right, counts, strict=True)]
-
-
-def _classes(
-    estimate: Estimate, source: Outputs, target: Outputs, shares: Sequence[NDArray[np.float64]]
-) -> tuple[ClassLine, ...]:
-    """Return a line per class."""
-    names, truths, known = class_names(source), _precision(target), _precision(source)
-    return tuple(
-        ClassLine(
-            name=names[k],
-            count=entry.count,
-            share=float(shares[1][k]),
-            source_share=float(shares[0][k]),
-            accuracy=entry.accuracy,
-            source_accuracy=known[k],
-            truth=truths[k],
-        )
-        for k, entry in enumerate(estimate.by_class)
-    )
-
-
-def _segments(
-    estimator: Estimator, name: str, target: Outputs, by: Sequence[str], confidence_level: float
-) -> tuple[tuple[SegmentLine, ...], int]:
-    """Return a line per segment, the largest first, and how many were left out."""
-    if not by:
-        return (), 0
-    try:
-        found = estimator.estimate_by(target, by, confidence_level=confidence_level)
-    except InputError as error:
-        raise InputError(f"target {name}: {error}") from error
-    largest = sorted(found, key=lambda row: -row.estimate.n_samples)[:MOST_SEGMENTS]
-    lines = tuple(
-        SegmentLine(
-            ", ".join(MISSING if value is None else str(value) for value in row.group.values()),
-            row.estimate.n_samples,
-            row.estimate.accuracy,
-            row.estimate.interval,
-            row.truth,
-        )
-        for row in largest
-    )
-    return lines, len(found) - len(lines)
+def _main_estimate(comparison: Comparison, method: str) -> Estimate:
+    """Return the whole estimate of the main method."""
+    return next(row.estimate for row in comparison if row.method == method and row.estimate is not None)

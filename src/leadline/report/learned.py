@@ -334,7 +334,7 @@ def band(logits: Any | Mapping[str, Any], ax: Axes | None = None, *, confidence:
             linewidth=1.5, color=COLOURS[position % len(COLOURS)], linestyle=("-", "--", ":", "-.")[position % 4],
             label=f"{short(name) + ': ' if name else ''}band {widths[name]:.3g} wide",
         )  # fmt: skip
-    drawn.set(xlabel="position along (1, …, 1), in units of the logits", ylabel="share of the samples (%)")
+    drawn.set(xlabel="sum of a sample's logits / √(number of classes)", ylabel="share of the samples (%)")
     across = 2 * normal_quantile(0.5 + confidence / 2) * _deviation_across(first)
     drawn.set_title(f"across the band the logits are {across:.3g} wide")
     drawn.set_ylim(0, 1.4 * drawn.get_ylim()[1])

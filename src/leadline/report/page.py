@@ -10,16 +10,19 @@ from string import Template
 
 from rich.console import Console
 
+from leadline.report.assumptions import RELIANCE
 from leadline.report.content import Report
+from leadline.report.headline import advice, headline, reliance, title_of
 from leadline.report.pictures import Picture
-from leadline.report.sections import Section, headline, outline, title_of
-from leadline.results.markup import Markup, html_table
-from leadline.results.render import Cell, Document, Table, printable, render
+from leadline.report.sections import Section, outline
+from leadline.results.markup import html_bar, html_table
+from leadline.results.render import Document, Table, interval, percent, points, printable, render
+from leadline.results.views import cell_html
 
 #: A page that is larger does not pass through every mail server.
 MOST_BYTES = 1_900_000
-_LONG = 30  # rows that are shown only when asked for
 _WIDE = 3  # columns that do not fit a phone side by side
+_LEVELS = [level for level, _ in RELIANCE.values()]
 
 
 def html_page(report: Report, pictures: Sequence[Picture]) -> str:
@@ -39,12 +42,18 @@ def html_page(report: Report, pictures: Sequence[Picture]) -> str:
 
 def markdown(report: Report, pictures: Sequence[Picture]) -> str:
     """Return the same content as Markdown, with the figures' titles and captions."""
-    blocks = [_heading(1, title_of(report)), _words([headline(report)])]
-    for section in outline(report, pictures):
-        blocks += [_heading(2, section.title), _words(section.paragraphs)]
-        blocks += [_document(Document(None, [], [table])) for table in section.tables]
-        blocks.append(_words([f"Figure: {picture.title}. {picture.caption}" for picture in section.pictures]))
+    blocks = [_heading(1, title_of(report)), _words([headline(report), f"{reliance(report)}."])]
+    blocks.append(_words([f"{name}: {text}" for name, text in advice(report).items()]))
+    blocks += [block for section in outline(report, pictures) for block in _section_blocks(section, 2)]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _section_blocks(section: Section, level: int) -> list[str]:
+    """Return a section and those within as Markdown."""
+    blocks = [_heading(level, section.title), _words(section.paragraphs)]
+    blocks += [_document(Document(None, [], [table])) for table in section.tables]
+    blocks.append(_words([f"Figure: {picture.title}. {picture.caption}" for picture in section.pictures]))
+    return blocks + [block for part in section.parts for block in _section_blocks(part, level + 1)]
 
 
 def json_text(report: Report, pictures: Sequence[Picture]) -> str:
@@ -67,68 +76,72 @@ REPORT_FORMATS: dict[str, Callable[[Report, Sequence[Picture]], str]] = {
 def _page(report: Report, sections: Sequence[Section], images: dict[int, str]) -> str:
     """Fill the template."""
     template = Template(files("leadline.report").joinpath("template.html").read_text(encoding="utf-8"))
-    body = "\n".join(_section(section, images) for section in sections)
-    title = escape(printable(title_of(report)))
+    told = "".join(f"<p><b>{_text(name)}</b> {_text(text)}</p>" for name, text in advice(report).items())
     return template.substitute(
-        title=title,
-        headline=escape(printable(headline(report))),
-        reliance=_reliance(report),
-        body=body,
+        title=_text(title_of(report)),
+        answer=_answer(report),
+        reliance=_text(reliance(report)),
+        level=max((target.reliance for target in report.targets), key=_LEVELS.index),
+        advice=told,
+        body="\n".join(_section(section, images, 2) for section in sections),
         version=escape(report.versions["leadline"]),
         created=escape(report.created),
     )
 
 
-def _reliance(report: Report) -> str:
-    """Return how far to rely on the answer, in one line."""
-    if len(report.targets) == 1:
-        return f"Reliance: <strong>{escape(report.targets[0].reliance)}</strong>. The reasons follow."
-    counts = {
-        level: sum(target.reliance == level for target in report.targets) for level in ("reasonable", "limited", "low")
-    }
-    words = ", ".join(f"<strong>{level}</strong> for {count}" for level, count in counts.items() if count)
-    return f"Reliance: {words} of {len(report.targets)} targets. The reasons follow."
+def _answer(report: Report) -> str:
+    """Return the answer: of one target as a large number with its interval, of several as a sentence."""
+    if len(report.targets) > 1:
+        return f'<p class="answer">{_text(headline(report))}</p>'
+    target, source = report.targets[0], report.source["accuracy"]
+    estimate = target.estimate
+    marks = [f"{100 * estimate.confidence_level:g} % interval {interval(estimate.interval)}"]
+    marks.append(f"○ on the labelled source {percent(source)}")
+    if target.truth is not None:
+        error = points(estimate.accuracy - target.truth)
+        marks.append(f"true accuracy {percent(target.truth)} by labels that no method saw, so off by {error} points")
+    return (
+        f'<p class="number">{percent(estimate.accuracy)} <span>of {estimate.n_samples:,} predictions are right, '
+        f"as {_text(report.method)} estimates</span></p>"
+        f'<div class="scale">{html_bar(estimate.accuracy, estimate.interval, before=source)}'
+        f'<p><span>0 %</span><span>100 %</span></p></div><p class="marks">{_text("; ".join(marks))}</p>'
+    )
 
 
-def _section(section: Section, images: dict[int, str]) -> str:
+def _section(section: Section, images: dict[int, str], level: int) -> str:
     """Return a section as HTML."""
-    parts = [f"<p>{escape(printable(text))}</p>" for text in section.paragraphs]
-    parts += [_table(table) for table in section.tables]
+    parts = [f"<p>{_text(text)}</p>" for text in section.paragraphs if text]
+    parts += [_table(table, f"h{level + 1}") for table in section.tables]
     if section.pictures:
         parts.append('<div class="figures">' + "".join(images[id(picture)] for picture in section.pictures) + "</div>")
-    title, body = escape(printable(section.title)), "\n".join(parts)
+    parts += [_section(part, images, level + 1) for part in section.parts]
+    title, body = f"<h{level}>{_text(section.title)}</h{level}>", "\n".join(parts)
     if section.folded:
-        return f"<details><summary>{title}</summary>\n{body}\n</details>"
-    return f"<section>\n<h2>{title}</h2>\n{body}\n</section>"
+        gist = f" <small>{_text(section.gist)}</small>" if section.gist else ""
+        return f"<details><summary>{title}{gist}</summary>\n{body}\n</details>"
+    return f"<section>\n{title}\n{body}\n</section>"
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, heading: str) -> str:
     """Return a table as HTML; a wide one becomes a list of cards on a phone."""
-    title = escape(printable(table.title))
     kind = "wide" if len(table.header) >= _WIDE else ""
-    rows = [[_cell(cell) for cell in row] for row in table.rows]
+    rows = [[cell_html(cell) for cell in row] for row in table.rows]
     body = f'<div class="table">{html_table(table.header, rows, left=table.left, kind=kind)}</div>'
-    if title and len(rows) > _LONG:
-        return f"<details><summary>{title} ({len(rows)} rows)</summary>{body}</details>"
-    return (f"<h3>{title}</h3>" if title else "") + body
-
-
-def _cell(cell: Cell | str) -> str:
-    """Return a cell, with its bar if it has one."""
-    text = escape(printable(cell.text if isinstance(cell, Cell) else cell))
-    if isinstance(cell, Cell) and cell.bar is not None:
-        text += f'<i class="bar"><i style="width:{100 * min(max(cell.bar, 0.0), 1.0):.0f}%"></i></i>'
-    return Markup(text)
+    return (f"<{heading}>{_text(table.title)}</{heading}>" if table.title else "") + body
 
 
 def _figure(picture: Picture) -> str:
     """Return a figure as HTML, drawn."""
-    caption = escape(printable(picture.caption))
-    title = escape(printable(picture.title))
+    caption, title = _text(picture.caption), _text(picture.title)
     return (
         f'<figure><figcaption><b>{title}</b></figcaption><img src="{picture.data_uri()}" alt="{title}. {caption}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )
+
+
+def _text(text: str) -> str:
+    """Return text as HTML."""
+    return escape(printable(text))
 
 
 def _heading(level: int, text: str) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leadline.data.outputs import Outputs
-from leadline.results.render import percent
 
 if TYPE_CHECKING:
     from leadline.report.content import Report
@@ -74,7 +73,7 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
     """
     from leadline.report import learned, surfaces
     from leadline.report.plane import find_plane
-    from leadline.report.scatter import method_intervals, predicted_vs_true
+    from leadline.report.scatter import predicted_vs_true
 
     names = source.classes
     plane = find_plane(source.logits, source.labels, names=names)
@@ -87,14 +86,6 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
     for part in report.targets:
         if part.name not in detailed_targets(report):
             continue
-        truth = "" if part.truth is None else f" The dashed line is the true accuracy, {percent(part.truth)}."
-        pictures.append(
-            Picture(
-                f"methods-{len(pictures)}", "All methods",
-                f"Estimates with their intervals; the dotted line is the accuracy on the source.{truth}",
-                _later(method_intervals, part.methods, source_accuracy=report.source["accuracy"]), part.name,
-            )
-        )  # fmt: skip
         if alsa is not None:
             pictures.append(
                 Picture(
@@ -123,13 +114,14 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
         pictures += [
             Picture(
                 "surface", "What ALSA learned from that",
-                "Probability of being right at every place of the same plane; hatched places are out of reach and "
-                "count 1 / number of classes.",
+                "Probability of being right at every place of the same plane; hatched places are unlike anything in "
+                "the source and count as a guess among the classes.",
                 _later(surfaces.alsa_surface, alsa, source.logits, plane=plane), raster=True,
             ),
             Picture(
                 "anchors", "ALSA's anchors",
-                "Orange anchors mark wrong predictions, purple ones right predictions; larger ones reach farther.",
+                "Places in the space of outputs that ALSA learned from: orange where predictions are wrong, purple "
+                "where they are right; a larger one speaks for a wider neighbourhood.",
                 _later(learned.anchors, alsa, pair=plane.classes[:2], names=names), raster=True,
             ),
             Picture(
@@ -145,8 +137,8 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
             _later(learned.reliability, source.logits, source.labels),
         ),
         Picture(
-            "band", "The band that the logits lie in",
-            "Source and target should lie in the same narrow band along the direction (1, …, 1).",
+            "band", "Are the outputs of one size?",
+            "The sum of a sample's logits, scaled: source and target should lie in the same narrow band.",
             _later(_band, source, targets, detailed_targets(report)[:2]),
         ),
     ]  # fmt: skip

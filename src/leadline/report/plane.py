@@ -130,7 +130,7 @@ def _best_fit(logits: FloatArray) -> Plane:
     mean = points.mean(axis=0)
     directions = np.linalg.eigh(np.cov(points.T))[1].T[::-1][:2]
     directions = directions * np.sign(directions[np.arange(2), np.abs(directions).argmax(axis=1)])[:, None]
-    labels = ("first direction of the logits", "second direction of the logits")
+    labels = ("logits, along their widest spread", "logits, along their next widest spread")
     return Plane(mean, directions, directions, mean, labels, (0, 1, 2))
 
 

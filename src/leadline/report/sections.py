@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from leadline.estimators import METHODS
 from leadline.report.assumptions import RELIANCE, VERDICTS, worst
-from leadline.report.content import ClassLine, Report, TargetReport
+from leadline.report.content import Report, TargetReport
+from leadline.report.lines import ClassLine, SegmentLine
 from leadline.report.pictures import Picture, detailed_targets
 from leadline.results.render import Cell, Table, interval, percent, points, stated
 
 _SIGNS = {"good": "✓", "caution": "!", "poor": "✗"}
 _FEW_CLASSES = 10
+_MOST_PULLING = 3  # parts that are shown before anything is unfolded
+_LEAST_PULL = 0.0005  # nothing is left of less when it is rounded
 
 
 @dataclass(frozen=True)
@@ -23,41 +26,27 @@ class Section:
     ----------
     title
         Its heading.
+    gist
+        What it comes to in a few words, to be read beside the heading while the rest is folded.
     paragraphs
         Sentences below the heading.
     tables
         Tables below the sentences.
     pictures
         Figures below the tables.
+    parts
+        Sections within.
     folded
         Whether a page shows it only when asked.
     """
 
     title: str
+    gist: str = ""
     paragraphs: Sequence[str] = ()
     tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = field(default_factory=tuple)
-    folded: bool = False
-
-
-def title_of(report: Report) -> str:
-    """Return the title of the report."""
-    targets = report.targets
-    return f"Estimated accuracy on {targets[0].name if len(targets) == 1 else f'{len(targets)} targets'}"
-
-
-def headline(report: Report) -> str:
-    """Return the answer in one sentence."""
-    if len(report.targets) == 1:
-        return report.targets[0].answer
-    ordered = sorted(report.targets, key=lambda target: target.estimate.accuracy)
-    low, high = ordered[0], ordered[-1]
-    return (
-        f"Over {len(ordered)} targets, the classifier is right on an estimated {percent(low.estimate.accuracy)} "
-        f"({low.name}, {100 * report.comparison.confidence_level:g} % interval {interval(low.estimate.interval)}) to "
-        f"{percent(high.estimate.accuracy)} ({high.name}, {interval(high.estimate.interval)}) of the samples; "
-        f"on the labelled source it is right on {percent(report.source['accuracy'])}."
-    )
+    pictures: Sequence[Picture] = ()
+    parts: Sequence[Section] = ()
+    folded: bool = True
 
 
 def outline(
@@ -72,126 +61,164 @@ def outline(
     pictures
         What to show.
     all_classes
-        List every class of every target; False lists the lowest ten where there are more.
+        List every class of every target; False lists ten where there are more.
     folded
         Include the details of targets beyond those that have figures.
     """
+    sections: list[Section] = []
     detailed = detailed_targets(report)
-    sections = [_summary(report)] if len(report.targets) > 1 else []
+    if len(report.targets) > 1:
+        sections.append(_summary(report))
     for target in report.targets:
-        if target.name in detailed or folded:
-            own = [picture for picture in pictures if picture.target == target.name]
-            sections.append(_target(report, target, own, all_classes, folded=target.name not in detailed))
-    sections.append(_methods(report))
-    sections.append(
-        Section(
-            "The source and what was learned from it",
-            [
-                f"{report.source['name']}: {report.source['n_samples']:,} labelled samples of "
-                f"{report.source['n_classes']} classes, {percent(report.source['accuracy'])} predicted right."
-            ],
-            pictures=[picture for picture in pictures if picture.target is None],
-        )
-    )
-    sections.append(_repeat(report))
+        own = [picture for picture in pictures if picture.target == target.name]
+        if len(report.targets) == 1:
+            sections += _target(report, target, own, all_classes)
+        elif target.name in detailed or folded:
+            gist = f"{percent(target.estimate.accuracy)}, reliance {target.reliance}"
+            parts = _target(report, target, own, all_classes)
+            sections.append(Section(target.name, gist, [target.answer, target.verdict, target.gate], parts=parts))
+    sections += [_methods(report), _source(report, [one for one in pictures if one.target is None]), _repeat(report)]
     return sections
 
 
 def _summary(report: Report) -> Section:
     """Return a line per target."""
     labelled = any(target.truth is not None for target in report.targets)
-    header = [
-        "target",
-        "estimated accuracy",
-        "interval",
-        "samples",
-        "reliance",
-        *(["true", "error"] if labelled else []),
-    ]
+    header = ["target", "estimated accuracy", "interval", "samples", "shift", "reliance"]
     rows: list[list[Cell | str]] = []
     for target in report.targets:
         estimate = target.estimate
-        cells: list[Cell | str] = [target.name, Cell(percent(estimate.accuracy), bar=estimate.accuracy)]
-        cells += [interval(estimate.interval), f"{estimate.n_samples:,}", target.reliance]
+        cells: list[Cell | str] = [target.name]
+        cells.append(Cell(percent(estimate.accuracy), bar=estimate.accuracy, interval=estimate.interval))
+        shift = "not judged" if estimate.shift is None else estimate.shift.kind.value
+        cells += [interval(estimate.interval), f"{estimate.n_samples:,}", shift, target.reliance]
         if labelled:
             error = None if target.truth is None else estimate.accuracy - target.truth
             cells += [percent(target.truth), points(error)]
         rows.append(cells)
-    return Section("All targets", tables=[Table(header, rows, left=(0, 4))])
+    table = Table([*header, *(["true", "error"] if labelled else [])], rows, left=(0,))
+    return Section("All targets", tables=[table], folded=False)
 
 
-def _target(
-    report: Report, target: TargetReport, pictures: Sequence[Picture], all_classes: bool, *, folded: bool
-) -> Section:
+def _target(report: Report, target: TargetReport, pictures: Sequence[Picture], all_classes: bool) -> list[Section]:
     """Return what is said about one target."""
+    single = len(report.targets) == 1
     level, meaning = RELIANCE[worst(target.checks)]
-    paragraphs = [target.answer] if len(report.targets) > 1 else []
-    if target.truth is not None:
+    checks = Table(
+        ["check", "verdict", "what was found"],
+        [[check.name, f"{_SIGNS[check.verdict]} {VERDICTS[check.verdict]}", check.text] for check in target.checks],
+        left=(0, 1, 2),
+    )
+    paragraphs = [meaning]
+    if target.truth is not None and not single:
         error = target.estimate.accuracy - target.truth
         paragraphs.append(
             f"The target has labels, which no method saw: the true accuracy is {percent(target.truth)}, "
             f"so that the estimate is off by {points(error)} points."
         )
-    paragraphs.append(f"Reliance: {level}. {meaning}")
-    paragraphs.extend(target.explanation)
-    checks = Table(
-        ["check", "verdict", "what was found"],
-        [[check.name, f"{_SIGNS[check.verdict]} {VERDICTS[check.verdict]}", check.text] for check in target.checks],
-        title="Why",
-        left=(0, 1, 2),
-    )
-    tables = [checks, _method_table(report, target), _class_table(target, all_classes)]
+    sections = [Section(f"How far to rely on it: {level}", "", paragraphs, [checks], folded=not single)]
+    down = _pulling_down(report, target)
+    if down is not None:
+        sections.append(Section("What pulls it down", tables=[down], folded=not single))
+    if target.explanation:
+        sections.append(Section("What else to know of this estimate", "", target.explanation))
     if target.segments:
-        tables.append(_segment_table(report, target))
-    if target.segments_left_out:
-        paragraphs.append(
-            f"The {len(target.segments)} largest segments are listed, {target.segments_left_out:,} are not."
-        )
-    heading = f"How far to rely on it: {target.name}" if len(report.targets) == 1 else target.name
-    return Section(heading, paragraphs, tables, pictures, folded)
+        sections.append(_segments(report, target))
+    sections.append(_classes(target, all_classes))
+    sections.append(_compared(report, target))
+    if pictures:
+        sections.append(Section("Figures", f"{len(pictures)}", pictures=pictures))
+    return sections
 
 
-def _method_table(report: Report, target: TargetReport) -> Table:
-    """Return all methods on one target."""
+def _pulling_down(report: Report, target: TargetReport) -> Table | None:
+    """Return the few segments or classes that pull the accuracy down most; None where all are much alike."""
+    lines: Sequence[SegmentLine | ClassLine] = target.segments or target.classes
+    down = [line for line in lines if line.pull <= -_LEAST_PULL][:_MOST_PULLING]
+    if not down:
+        return None
+    what = ", ".join(report.by) if target.segments else "predicted class"
+    rows: list[list[Cell | str]] = [
+        [line.name, Cell(percent(line.accuracy), bar=line.accuracy), percent(line.share), points(line.pull)]
+        for line in down
+    ]
+    return Table([what, "estimated accuracy", "share of the samples", "pulls by (points)"], rows)
+
+
+def _compared(report: Report, target: TargetReport) -> Section:
+    """Return all methods on one target: points on one scale, and the interval of the main one."""
     labelled = target.truth is not None
+    estimates = [row.accuracy for row in target.methods]
+    band = target.estimate.interval
+    scale = _scale([*estimates, *band, *([target.truth] if target.truth is not None else [])])
     rows: list[list[Cell | str]] = []
     for row in target.methods:
-        name = f"{row.method} (main)" if row.method == report.method else row.method
-        cells: list[Cell | str] = [name, Cell(percent(row.accuracy), bar=row.accuracy), interval(row.interval)]
+        main = row.method == report.method
+        around = band if main else (row.accuracy, row.accuracy)
+        cells: list[Cell | str] = [f"{row.method} (main)" if main else row.method]
+        cells.append(Cell(percent(row.accuracy), bar=row.accuracy, interval=around, scale=scale))
         rows.append([*cells, *([points(row.error)] if labelled else []), stated(METHODS[row.method].assumption)])
-    header = ["method", "estimated accuracy", "interval", *(["error in points"] if labelled else []), "is right when"]
-    return Table(header, rows, "All methods", left=(0, len(header) - 1))
+    header = ["method", "estimated accuracy", *(["error in points"] if labelled else []), "is right when"]
+    told = (
+        f"Each is a point on a scale from {100 * scale[0]:g} to {100 * scale[1]:g} %. The interval, {interval(band)}, "
+        "is drawn once: it rests on the comparison of target and source, which all methods share."
+    )
+    return Section(
+        "All methods",
+        f"{len(estimates)} give {interval((min(estimates), max(estimates)))}",
+        [told],
+        [Table(header, rows, left=(0, len(header) - 1))],
+    )
 
 
-def _class_table(target: TargetReport, all_classes: bool) -> Table:
+def _scale(values: Sequence[float]) -> tuple[float, float]:
+    """Return ends in whole tenths that hold all values and differ.
+
+    Examples
+    --------
+    >>> _scale([0.42, 0.69])
+    (0.4, 0.7)
+    """
+    low, high = int(10 * min(values)), -int(-10 * max(values) // 1)
+    return low / 10, max(high, low + 1) / 10
+
+
+def _classes(target: TargetReport, all_classes: bool) -> Section:
     """Return the estimate by predicted class."""
     lines: Sequence[ClassLine] = target.classes
-    title = "By predicted class"
+    gist = f"{len(lines)} classes"
     if not all_classes and len(lines) > _FEW_CLASSES:
-        predicted = [line for line in lines if line.accuracy is not None]
-        lines = sorted(predicted, key=lambda line: line.accuracy or 0.0)[:_FEW_CLASSES]
-        title += f": the lowest {len(lines)} of {len(target.classes)}"
+        lines = lines[:_FEW_CLASSES]
+        gist = f"the {len(lines)} of {len(target.classes)} that pull the accuracy down most"
     labelled = target.truth is not None
     header = ["predicted class", "estimated accuracy", "samples", "share", "share on source", "accuracy on source"]
+    header += ["pulls by (points)", *(["true"] if labelled else [])]
     rows: list[list[Cell | str]] = []
     for line in lines:
         cells: list[Cell | str] = [line.name, Cell(percent(line.accuracy) or "never predicted", bar=line.accuracy)]
         cells += [f"{line.count:,}", percent(line.share), percent(line.source_share), percent(line.source_accuracy)]
-        rows.append(cells + ([percent(line.truth)] if labelled else []))
-    return Table([*header, *(["true"] if labelled else [])], rows, title)
+        rows.append([*cells, points(line.pull), *([percent(line.truth)] if labelled else [])])
+    return Section("By predicted class", gist, tables=[Table(header, rows)])
 
 
-def _segment_table(report: Report, target: TargetReport) -> Table:
+def _segments(report: Report, target: TargetReport) -> Section:
     """Return the estimate by segment."""
     labelled = any(line.truth is not None for line in target.segments)
     rows: list[list[Cell | str]] = []
     for line in target.segments:
-        cells: list[Cell | str] = [line.name, Cell(percent(line.accuracy), bar=line.accuracy)]
-        cells += [interval(line.interval), f"{line.count:,}", *([percent(line.truth)] if labelled else [])]
-        rows.append(cells)
+        cells: list[Cell | str] = [line.name, Cell(percent(line.accuracy), bar=line.accuracy, interval=line.interval)]
+        cells += [interval(line.interval), f"{line.count:,}", percent(line.share), points(line.pull)]
+        rows.append([*cells, *([percent(line.truth)] if labelled else [])])
     by = ", ".join(report.by)
-    header = [by, "estimated accuracy", "interval", "samples", *(["true"] if labelled else [])]
-    return Table(header, rows, f"By {by}")
+    header = [by, "estimated accuracy", "interval", "samples", "share", "pulls by (points)"]
+    told = []
+    if target.segments_left_out:
+        told.append(
+            f"The {len(target.segments)} segments that pull the accuracy down most are listed, "
+            f"{target.segments_left_out:,} are not."
+        )
+    number = f"{len(target.segments) + target.segments_left_out:,} segments"
+    return Section(f"By {by}", number, told, [Table([*header, *(["true"] if labelled else [])], rows)])
 
 
 def _methods(report: Report) -> Section:
@@ -216,7 +243,25 @@ def _methods(report: Report) -> Section:
             left=(0, 1, 2),
         )
     )
-    return Section("All methods side by side", tables=tables)
+    several = len(comparison.targets) > 1
+    return Section("All methods on all targets" if several else "What the methods are", tables=tables)
+
+
+def _source(report: Report, pictures: Sequence[Picture]) -> Section:
+    """Return what the estimates were learned from."""
+    source = report.source
+    told = [
+        f"{source['name']}: {source['n_samples']:,} labelled samples of {source['n_classes']} classes, "
+        f"{percent(source['accuracy'])} predicted right."
+    ]
+    if source["n_at_hand"] < source["n_samples"]:
+        told.append(
+            f"Of these, the model keeps {source['n_at_hand']:,}. The estimate rests on all of them; the other methods, "
+            "the source's figures and its shares and accuracies by class rest on those kept, and would be more exact "
+            "with the source itself."
+        )
+    title, gist = "The source and what was learned from it", f"{percent(source['accuracy'])} right"
+    return Section(title, gist, told, pictures=pictures)
 
 
 def _repeat(report: Report) -> Section:
@@ -235,4 +280,4 @@ def _repeat(report: Report) -> Section:
     tables.append(
         Table(["package", "version"], [list(pair) for pair in report.versions.items()], "Versions", left=(0, 1))
     )
-    return Section("To repeat this report", [f"Made on {report.created}."], tables)
+    return Section("To repeat this report", "", [f"Made on {report.created}."], tables)

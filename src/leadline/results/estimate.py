@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.results.markup import html_table
 from leadline.results.shift import Shift
 
 
@@ -101,11 +99,18 @@ class Estimate:
             f"({self.confidence_level:.0%} interval {low:.1%} to {high:.1%}) on {self.n_samples:,} samples"
         )
 
+    def pull(self, accuracy: float, count: int) -> float:
+        """Return how far a part of the rows pulls the accuracy up or, below 0, down: its gap times its share.
+
+        Parameters
+        ----------
+        accuracy, count
+            Of the part: a class, or a segment.
+        """
+        return (accuracy - self.accuracy) * count / self.n_samples
+
     def _repr_html_(self) -> str:
-        """Return a notebook's view: the answer, and the classes it rests on."""
-        rows = [
-            [str(entry.label), f"{entry.count:,}", "" if entry.accuracy is None else f"{entry.accuracy:.1%}"]
-            for entry in self.by_class
-        ]
-        classes = html_table(["predicted class", "samples", "estimated accuracy"], rows)
-        return f"<p>{escape(str(self))}</p><details><summary>by predicted class</summary>{classes}</details>"
+        """Return a notebook's view."""
+        from leadline.results.views import estimate_view
+
+        return estimate_view(self)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from leadline.results.estimate import Estimate
-from leadline.results.markup import html_table
 
 MISSING = "(missing)"
 
@@ -38,6 +37,11 @@ class Segment:
     group: Mapping[str, Any]
     estimate: Estimate
     truth: float | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The value of each column as text."""
+        return tuple(MISSING if value is None else str(value) for value in self.group.values())
 
     @property
     def error(self) -> float | None:
@@ -92,6 +96,12 @@ class Estimates:
             "left_out": [vars(item) for item in self.left_out],
         }
 
+    def by_pull(self) -> list[tuple[Segment, float]]:
+        """Return the segments and how far each pulls the accuracy up or, below 0, down; the farthest down first."""
+        whole = self.overall.estimate
+        pulls = [(row, whole.pull(row.estimate.accuracy, row.estimate.n_samples)) for row in self.rows]
+        return sorted(pulls, key=lambda pair: pair[1])
+
     def to_arrow(self) -> Any:
         """Return the segments as an Arrow table; without segments, one row for all rows.
 
@@ -130,18 +140,12 @@ class Estimates:
         lines = [str(self.overall.estimate)]
         for row in self.rows:
             low, high = row.estimate.interval
-            name = ", ".join(f"{key} {MISSING if value is None else value}" for key, value in row.group.items())
+            name = ", ".join(f"{key} {value}" for key, value in zip(row.group, row.values, strict=True))
             lines.append(f"  {name}: {row.estimate.accuracy:.1%} ({low:.1%} to {high:.1%}), {row.estimate.n_samples:,}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """Return a notebook's view."""
-        header = [*self.by, "estimated accuracy", "interval", "samples"]
-        cells = []
-        for row in (self.overall, *self.rows):
-            low, high = row.estimate.interval
-            names = [MISSING if row.group[key] is None else str(row.group[key]) for key in self.by if row.group]
-            names = names or ["(all)", *[""] * (len(self.by) - 1)][: len(self.by)]
-            estimate = row.estimate
-            cells.append([*names, f"{estimate.accuracy:.1%}", f"{low:.1%} to {high:.1%}", f"{estimate.n_samples:,}"])
-        return html_table(header, cells, left=range(len(self.by)))
+        from leadline.results.views import estimates_view
+
+        return estimates_view(self)

@@ -19,6 +19,8 @@ class Performance:
     ----------
     confusion
         Shape (c, c): expected number of samples by true class (row) and predicted class (column).
+    classes
+        The names of the classes, or their numbers; None where they are not known.
 
     Examples
     --------
@@ -27,6 +29,7 @@ class Performance:
     """
 
     confusion: Array
+    classes: tuple[str | int, ...] | None = None
 
     @property
     def accuracy(self) -> float:
@@ -55,6 +58,12 @@ class Performance:
             "confusion": self.confusion.tolist(),
             **{name: _plain(getattr(self, name)) for name in ("precision", "recall", "f1")},
         }
+
+    def _repr_html_(self) -> str:
+        """Return a notebook's view."""
+        from leadline.results.views import performance_view
+
+        return performance_view(self)
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -40,11 +40,17 @@ class Cell:
         Length of a bar beside the text, from 0 to 1; None for no bar.
     style
         A Rich style, used on terminals only.
+    interval
+        On pages, the ends of a band: the bar becomes a point on it.
+    scale
+        On pages, what the ends of the bar's room stand for.
     """
 
     text: str
     bar: float | None = None
     style: str = ""
+    interval: tuple[float, float] | None = None
+    scale: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What an estimate rests on, in plain sentences."""
+"""What an estimate rests on, in plain sentences: the one place where verdicts on a shift are put into words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from leadline.results.shift import Shift, ShiftKind
 if TYPE_CHECKING:
     from leadline.results.estimate import Estimate
 
+# Of each kind of shift: what was found, and what follows from it.
 _VERDICTS = {
-    ShiftKind.NONE: "The target looks like the source: nothing differs beyond sampling noise.",
+    ShiftKind.NONE: ("The target looks like the source: nothing differs beyond sampling noise.", ""),
     ShiftKind.LABEL: (
-        "The predictions look like the source's with other class frequencies (label shift). Confidence then stays "
-        "meaningful; methods that assume the source's class frequencies (cot, cott) do not."
+        "The predictions look like the source's with other class frequencies (label shift).",
+        "Confidence then stays meaningful; methods that assume the source's class frequencies (cot, cott) do not.",
     ),
     ShiftKind.COLLAPSE: (
-        "The predictions drift towards some classes in a way that other class frequencies do not explain (collapse). "
-        "Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer."
+        "The predictions drift towards some classes in a way that other class frequencies do not explain (collapse).",
+        "Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer.",
     ),
     ShiftKind.UNDECIDED: (
         "Changed class frequencies and a drifting classifier explain the predictions about equally well, and they call "
-        "for different methods: the estimate lies between."
+        "for different methods: the estimate lies between.",
+        "",
     ),
 }
 _FEW_ROWS = 200
@@ -36,30 +38,46 @@ def sentences(estimate: Estimate) -> list[str]:
     source = found.get("source_accuracy")
     before = f"; it was {source:.1%} on the labelled source." if source is not None else "."
     level = f"{estimate.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
-    told = [f"Estimated accuracy {estimate.accuracy:.1%} ({level}), by {estimate.method} on {n:,} samples{before}"]
-    if estimate.shift is not None:
-        told += _about_shift(estimate.shift, int(found["n_source"]))
-    rectified = found.get("rectified_share", 0.0)
-    if rectified > _NOTABLE_SHARE:
-        told.append(f"{rectified:.0%} of the samples are out of the anchors' reach and count as guesses.")
+    answer = f"Estimated accuracy {estimate.accuracy:.1%} ({level}), by {estimate.method} on {n:,} samples{before}"
+    told = [answer, verdict(estimate.shift), *remarks(estimate), covered(estimate)]
+    return [sentence for sentence in told if sentence]
+
+
+def verdict(shift: Shift | None) -> str:
+    """Return in one sentence how the target differs from the source; nothing where it was not judged."""
+    return "" if shift is None else _VERDICTS[shift.kind][0]
+
+
+def remarks(estimate: Estimate) -> list[str]:
+    """Return what follows from the verdict, and what else weakens the estimate."""
+    found, n = estimate.diagnostics, estimate.n_samples
+    told = [] if estimate.shift is None else _about_shift(estimate.shift, int(found["n_source"]))
+    guessed = found.get("rectified_share", 0.0)
+    if guessed > _NOTABLE_SHARE:
+        told.append(f"{guessed:.0%} of the samples are unlike those that {estimate.method} learned from: guesses.")
     if n < _FEW_ROWS:
         told.append(f"Only {n:,} samples: sampling error alone is up to {0.8 / n**0.5:.0%} either way.")
-    if found.get("interval_covers"):
-        told.append(f"The interval covers {found['interval_covers']}.")
     return told
 
 
+def covered(estimate: Estimate) -> str:
+    """Return what the interval covers, in one sentence; nothing where the method does not say."""
+    covers = estimate.diagnostics.get("interval_covers")
+    return f"The interval covers {covers}." if covers else ""
+
+
 def _about_shift(shift: Shift, n_source: int) -> list[str]:
-    """Return what the comparison with the source showed."""
-    told = [_VERDICTS[shift.kind]]
+    """Return what follows from the comparison with the source."""
+    meaning = _VERDICTS[shift.kind][1]
+    told = [meaning] if meaning else []
     if shift.kind in (ShiftKind.LABEL, ShiftKind.UNDECIDED) and shift.label_marginal_change > _NOTABLE_SHARE:
         change = shift.label_marginal_change
         told.append(f"About {change:.0%} of the samples seem to have moved to other classes than in the source.")
-    if shift.share_outside > _NOTABLE_SHARE:
+    if shift.kind is not ShiftKind.NONE and shift.share_outside > _NOTABLE_SHARE:
         told.append(f"{shift.share_outside:.0%} of the samples lie where the source has no sample at all.")
     if shift.readings_spread > _NOTABLE_SPREAD:
         readings = shift.readings.values()
-        told.append(f"Readings disagree: they range from {min(readings):.1%} to {max(readings):.1%}.")
+        told.append(f"Ways to read the outputs disagree: they say {min(readings):.1%} to {max(readings):.1%}.")
     if shift.ranking < _POOR_RANKING:
         told.append("On the source, confidence hardly ranks right before wrong: every estimate from it is rough.")
     if shift.effective_source_rows < min(_FEW_ROWS, n_source / 2):
