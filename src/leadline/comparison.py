@@ -296,7 +296,7 @@ def evaluate(
         with _naming(f"target {name!r}"):
             logits = fitted[0].estimator._target(target)
         judgement = judge_rows(fitted[0].estimator.source_, logits)
-        truth = target.accuracy
+        truth = None if target.labels is None else float(np.mean(logits.argmax(axis=1) == target.labels))
         for fit in fitted:
             started = perf_counter()
             estimate = fit.estimator._estimate(logits, confidence_level=confidence_level, judgement=judgement)

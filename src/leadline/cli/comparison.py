@@ -15,11 +15,13 @@ from leadline.cli.options import (
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
     ScoreOption,
     SourceArgument,
     TargetsArgument,
+    ThresholdOption,
     columns_of,
     find_targets,
     require_file,
@@ -51,6 +53,8 @@ def compare(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -63,13 +67,15 @@ def compare(
 
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    names, columns = split(classes, "--classes"), columns_of(logits, probabilities, score, positive, label)
+    names = split(classes, "--classes")
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     chosen, chosen_seeds = split(methods, "--methods"), split_integers(seeds, "--seeds")
     paths, source_path = find_targets(targets), require_file(source)
     with progress("compare", quiet=quiet) as advance:
+        outputs = read_outputs(source_path, classes=names, columns=columns)
         comparison = compare_methods(
-            read_outputs(source_path, classes=names, columns=columns),
-            Files(paths, names, columns),
+            outputs,
+            Files(paths, names, outputs.columns),
             methods=chosen,
             seeds=chosen_seeds,
             confidence_level=level,

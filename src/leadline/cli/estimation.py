@@ -16,10 +16,12 @@ from leadline.cli.options import (
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
     ScoreOption,
     SourceArgument,
+    ThresholdOption,
     columns_of,
     parse_method_options,
     require_file,
@@ -70,6 +72,8 @@ def fit(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -88,7 +92,7 @@ def fit(
     if seed is not None and "seed" in make(method).get_params():
         options["seed"] = seed
     estimator = make(method, **options)
-    columns = columns_of(logits, probabilities, score, positive, label)
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     path = require_file(source)
     require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):

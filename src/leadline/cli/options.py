@@ -71,6 +71,20 @@ LabelOption = Annotated[
     str | None,
     typer.Option("--label", metavar="COLUMN", help="The column of true classes; label by default."),
 ]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold", metavar="FRACTION",
+        help="Of two classes: the score from which the model predicts its class; one half by default.",
+    ),
+]  # fmt: skip
+PredictionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prediction", metavar="COLUMN",
+        help="The column of classes that a model with a threshold of its own predicted; the threshold is found from it.",
+    ),
+]  # fmt: skip
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
 SourceArgument = Annotated[
     str,
@@ -85,7 +99,13 @@ TargetsArgument = Annotated[
 
 
 def columns_of(
-    logits: str | None, probabilities: str | None, score: str | None, positive: str | None, label: str | None
+    logits: str | None,
+    probabilities: str | None,
+    score: str | None,
+    positive: str | None,
+    label: str | None,
+    threshold: float | None = None,
+    prediction: str | None = None,
 ) -> Columns | None:
     """Return which columns hold what, as the options say; None where they say nothing."""
     given: dict[Kind, str] = {}
@@ -96,10 +116,11 @@ def columns_of(
         raise InputError(f"outputs must be of one kind; got --{' and --'.join(given)}.")
     if positive is not None and score is None:
         raise InputError("--positive is the class of a score; give --score with it.")
-    if not given:
-        return None if label is None else Columns(label=label)
-    ((kind, values),) = given.items()
-    return Columns(kind, values, label, positive)
+    if threshold is not None and prediction is not None:
+        raise InputError("--threshold is found from --prediction; give one of them.")
+    kind, values = next(iter(given.items()), ("logits", None))
+    columns = Columns(kind, values, label, positive, threshold, prediction)
+    return None if columns == Columns() else columns
 
 
 def split(text: str | None, what: str) -> list[str] | None:

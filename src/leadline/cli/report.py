@@ -18,11 +18,13 @@ from leadline.cli.options import (
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
     ScoreOption,
     SourceArgument,
     TargetsArgument,
+    ThresholdOption,
     columns_of,
     find_targets,
     require_file,
@@ -71,6 +73,8 @@ def report(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
     format: Annotated[
         str | None,
@@ -101,10 +105,10 @@ def report(
     _, shown = without_folder(paths)
     named = {shown[name]: path for name, path in paths.items()}
     names = split(classes, "--classes")
-    columns = columns_of(logits, probabilities, score, positive, label)
-    files = Files(named, names, columns)
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     with progress("report", quiet=quiet) as advance:
         outputs = read_outputs(source_path, classes=names, columns=columns)
+        files = Files(named, names, outputs.columns)
         content = build_report(
             outputs,
             files,
@@ -128,6 +132,8 @@ def report(
                     score=score,
                     positive=positive,
                     label=label,
+                    threshold=threshold,
+                    prediction=prediction,
                     classes=classes,
                 ),
                 "sha256": {path.name: _checksum(path) for path in [source_path, *paths.values()]},

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray, IntArray, as_logits
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS, PAPER, PAPER_ANCHORS
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
@@ -319,8 +319,7 @@ class ALSA(Estimator):
 
     def influence(self, logits: Any) -> NDArray[np.float64]:
         """Return the total influence of the anchors on each row, shape (n,)."""
-        logits = as_logits(logits, n_classes=self._check_fitted())
-        return get_kernel(self.backend, self.device).influence(logits, self._field)
+        return get_kernel(self.backend, self.device).influence(self.rows_of(logits), self._field)
 
     def _strongest(self, logits: FloatArray) -> NDArray[np.float64]:
         """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
