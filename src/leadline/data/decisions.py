@@ -17,7 +17,7 @@ from leadline.errors import InputError
 Matrix = NDArray[np.floating[Any]]
 
 _MOST_DIFFERENT = 0.01  # rounded scores, and ties that another tool breaks in another way
-_TIE = 1e-5  # in log-odds: a score that equals the threshold reaches it, whatever the rounding of its logarithm
+_TIE = 64  # in roundings of log-odds: a score that equals the threshold reaches it
 
 
 class DecisionError(InputError):
@@ -59,7 +59,7 @@ def from_decision(rows: Matrix, threshold: float | None) -> Matrix:
 
 def _offset(threshold: float, like: Matrix) -> Matrix:
     """Return what a threshold adds to the logits, shape (2,)."""
-    odds = np.log(threshold) - np.log1p(-threshold) - _TIE
+    odds = np.log(threshold) - np.log1p(-threshold) - _TIE * np.finfo(like.dtype).eps
     return np.array([odds / 2, -odds / 2], dtype=like.dtype)
 
 

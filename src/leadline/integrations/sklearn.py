@@ -54,10 +54,9 @@ def from_sklearn(
 
     What is estimated is how often ``predict`` is right. It is called too, and outputs of more than two classes whose
     largest disagrees with it in more than one row of a hundred are refused: the estimate would be that of another
-    classifier. Of two classes, the threshold that ``predict`` follows is found from the rows: that of
-    ``FixedThresholdClassifier`` and ``TunedThresholdClassifierCV``, and the one that the margins of
-    ``SVC(probability=True)`` imply for its probabilities. A few rows that differ are let through, as a plain ``SVC``
-    breaks ties between votes in another way than its margins do.
+    classifier. Of two classes, the threshold that ``predict`` follows is found from the rows, such as that of
+    ``FixedThresholdClassifier`` and ``TunedThresholdClassifierCV``. A few rows that differ are let through, as a plain
+    ``SVC`` breaks ties between votes in another way than its margins do.
 
     Examples
     --------
