@@ -58,7 +58,12 @@ def main(data: Path, out: Path) -> None:
         for method, pairs in errors.items():
             by_logits, by_probabilities = np.abs(pairs).mean(axis=0)
             apart = np.abs(np.diff(pairs, axis=1))
-            figures = {"logits": by_logits, "probabilities": by_probabilities, "apart": apart.mean(), "most": apart.max()}
+            figures = {
+                "logits": by_logits,
+                "probabilities": by_probabilities,
+                "apart": apart.mean(),
+                "most": apart.max(),
+            }
             found[suite][method] = {key: round(100 * float(value), 2) for key, value in figures.items()}
             print(suite, method, found[suite][method], len(pairs), flush=True)
     out.write_text(json.dumps({"models": MODELS, "version": ll.__version__, "errors": found}, indent=1) + "\n")

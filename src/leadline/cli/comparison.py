@@ -9,7 +9,9 @@ import typer
 
 from leadline.cli.options import (
     ClassesOption,
+    FileFormatOption,
     Files,
+    ForceOption,
     FormatOption,
     LabelOption,
     LevelOption,
@@ -18,6 +20,7 @@ from leadline.cli.options import (
     PredictionOption,
     ProbabilitiesOption,
     QuietOption,
+    ResultOption,
     ScoreOption,
     SourceArgument,
     TargetsArgument,
@@ -25,11 +28,12 @@ from leadline.cli.options import (
     columns_of,
     find_targets,
     require_file,
+    require_result,
     split,
     split_integers,
     without_folder,
 )
-from leadline.cli.terminal import progress, show
+from leadline.cli.terminal import deliver, progress, show
 from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
 from leadline.errors import InputError
@@ -56,8 +60,10 @@ def compare(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
-    format: FormatOption = "table",
+    output: ResultOption = None,
+    format: FileFormatOption = None,
     quiet: QuietOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Estimate by several methods on several targets, with the mean absolute error where targets have labels.
 
@@ -71,6 +77,7 @@ def compare(
     columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     chosen, chosen_seeds = split(methods, "--methods"), split_integers(seeds, "--seeds")
     paths, source_path = find_targets(targets), require_file(source)
+    require_result(output, format, [source_path, *paths.values()], force=force)
     with progress("compare", quiet=quiet) as advance:
         outputs = read_outputs(source_path, classes=names, columns=columns)
         comparison = compare_methods(
@@ -81,7 +88,7 @@ def compare(
             confidence_level=level,
             progress=advance,
         )
-    show(comparison_document(comparison), format)
+    deliver(comparison_document(comparison), format, output, force=force, quiet=quiet)
 
 
 def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> None:

@@ -15,11 +15,12 @@ import typer
 from leadline.data.columns import Columns, Kind
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError, PluginWarning
+from leadline.results.export import SUFFIXES, file_format
 from leadline.results.render import RENDERERS
 
 
-def _check_format(value: str) -> str:
-    if value not in RENDERERS:
+def _check_format(value: str | None) -> str | None:
+    if value is not None and value not in RENDERERS:
         raise typer.BadParameter(f"must be one of {', '.join(RENDERERS)}; got {value!r}.")
     return value
 
@@ -41,6 +42,20 @@ FormatOption = Annotated[
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_hush, help="Print nothing but results and errors.")
 ]
+FileFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="|".join(RENDERERS), callback=_check_format,
+        help="How to print the result, a table by default; with --output, that of the file's ending.",
+    ),
+]  # fmt: skip
+ResultOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help=f"Write the result to a file instead of printing it: {', '.join(SUFFIXES)}.",
+    ),
+]  # fmt: skip
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ClassesOption = Annotated[
     str | None,
@@ -191,6 +206,13 @@ def require_new(output: str, inputs: Sequence[Path], what: str, *, force: bool) 
         raise InputError(f"{what} must not replace one of its inputs, {output}.")
     if not path.parent.is_dir():
         raise InputError(f"folder {path.parent} does not exist; make it first.")
+
+
+def require_result(output: str | None, format: str | None, inputs: Sequence[Path], *, force: bool) -> None:
+    """Refuse a file for the result that cannot be written, or has no format, before the work."""
+    if output is not None:
+        file_format(output, format)
+        require_new(output, inputs, "the result", force=force)
 
 
 class Files(Mapping[str, Outputs]):

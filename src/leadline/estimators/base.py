@@ -348,6 +348,19 @@ class Estimator(Parameters, ABC):
             },
         )
 
+    @property
+    def model_id(self) -> str | None:
+        """What tells this fitted model from others: 16 digits of the checksum that its file has; None if it has none.
+
+        Models that cannot be saved, because options or state of theirs are no plain values, have no checksum.
+        """
+        from leadline.estimators.persistence import checksum
+
+        try:
+            return checksum(self)[:16]
+        except InputError:
+            return None
+
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the fitted estimator to one file (safetensors; no pickle)."""
         from leadline.estimators.persistence import save

@@ -76,7 +76,9 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        probabilities: FloatArray = np.array(self.source_.outputs(logits), dtype=np.float32 if coarse else np.float64, order="C")
+        probabilities: FloatArray = np.array(
+            self.source_.outputs(logits), dtype=np.float32 if coarse else np.float64, order="C"
+        )
         probabilities -= probabilities.max(axis=1, keepdims=True)
         probabilities /= self.temperature_
         np.exp(probabilities, out=probabilities)
@@ -96,9 +98,7 @@ class TransportEstimator(SoftmaxEstimator):
         sums = self._dual_sums(logits, state)
         if not state["final"]:
             return Reduced(Reduced.from_values(logits, np.zeros(len(logits)), **sums).sums)
-        values = [
-            self._values(tile, *self._dual_shares(tile, state)) for tile in row_blocks(logits, _TILE_VALUES)
-        ]
+        values = [self._values(tile, *self._dual_shares(tile, state)) for tile in row_blocks(logits, _TILE_VALUES)]
         return Reduced.from_values(logits, np.concatenate(values), **sums)
 
     def _dual_sums(self, logits: FloatArray, state: State) -> dict[str, Array]:
