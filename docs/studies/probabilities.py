@@ -52,7 +52,8 @@ def main(data: Path, out: Path) -> None:
             others = {key: as_probabilities(target) for key, target in targets.items()}
             probabilities = ll.compare(as_probabilities(source), others, methods=METHODS)
             for one, other in zip(logits, probabilities, strict=True):
-                assert one.error is not None and other.error is not None
+                assert one.error is not None
+                assert other.error is not None
                 errors[one.method].append((one.error, other.error))
         found[suite] = {}
         for method, pairs in errors.items():

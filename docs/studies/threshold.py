@@ -2,10 +2,10 @@
 
     python docs/studies/threshold.py DATA OUT.json
 
-Binary models of two suites, as if the second class were predicted from a probability of 0.3, 0.5 (the largest output) or
-0.7. "half": the source cut into two random halves, one to fit and one to estimate, without any shift. "targets": the
-suite's own targets. For each method and threshold, the mean absolute error in points when the threshold is ignored, which
-is what the accuracy of the largest output says of such a model, and when it is given.
+Binary models of two suites, as if the second class were predicted from a probability of 0.3, 0.5 (the largest output)
+or 0.7. "half": the source cut into two random halves, one to fit and one to estimate, without any shift. "targets": the
+suite's own targets. For each method and threshold, the mean absolute error in points when the threshold is ignored, so
+that the accuracy of the largest output stands for that of such a model, and when it is given.
 """
 
 from __future__ import annotations

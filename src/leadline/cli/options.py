@@ -97,7 +97,7 @@ PredictionOption = Annotated[
     str | None,
     typer.Option(
         "--prediction", metavar="COLUMN",
-        help="The column of classes that a model with a threshold of its own predicted; the threshold is found from it.",
+        help="The column of classes that the model predicted, to find a threshold of its own.",
     ),
 ]  # fmt: skip
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
@@ -124,17 +124,17 @@ def columns_of(
 ) -> Columns | None:
     """Return which columns hold what, as the options say; None where they say nothing."""
     given: dict[Kind, str] = {}
-    for kind, value in zip(get_args(Kind), (logits, probabilities, score), strict=True):
+    for name, value in zip(get_args(Kind), (logits, probabilities, score), strict=True):
         if value is not None:
-            given[kind] = value
+            given[name] = value
     if len(given) > 1:
         raise InputError(f"outputs must be of one kind; got --{' and --'.join(given)}.")
     if positive is not None and score is None:
         raise InputError("--positive is the class of a score; give --score with it.")
     if threshold is not None and prediction is not None:
         raise InputError("--threshold is found from --prediction; give one of them.")
-    kind, values = next(iter(given.items()), ("logits", None))
-    columns = Columns(kind, values, label, positive, threshold, prediction)
+    kind: Kind = next(iter(given), "logits")
+    columns = Columns(kind, given.get(kind), label, positive, threshold, prediction)
     return None if columns == Columns() else columns
 
 

@@ -204,7 +204,7 @@ class Outputs:
     @property
     def predictions(self) -> IntArray:
         """The predicted class of each sample, shape (n,): by the threshold, or that of the largest output."""
-        return to_decision(self.logits, self.threshold).argmax(axis=1).astype(np.int64, copy=False)
+        return np.asarray(to_decision(self.logits, self.threshold).argmax(axis=1), dtype=np.int64)
 
     @property
     def accuracy(self) -> float | None:

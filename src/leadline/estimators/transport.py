@@ -76,9 +76,8 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        probabilities: FloatArray = np.array(
-            self.source_.outputs(logits), dtype=np.float32 if coarse else np.float64, order="C"
-        )
+        outputs, dtype = self.source_.outputs(logits), np.float32 if coarse else np.float64
+        probabilities: FloatArray = np.array(outputs, dtype=dtype, order="C")
         probabilities -= probabilities.max(axis=1, keepdims=True)
         probabilities /= self.temperature_
         np.exp(probabilities, out=probabilities)
