@@ -126,8 +126,8 @@ def test_the_threshold_is_found_from_predictions() -> None:
         ({"threshold": 30}, "threshold must be a probability between 0 and 1; got 30. Divide percentages by 100."),
         ({"threshold": 0.0}, "threshold must be a probability between 0 and 1; got 0."),
         ({"threshold": "half"}, "threshold must be a number between 0 and 1; got 'half'."),
-        ({"predictions": [0, 1, 0, 1]}, "or follow one threshold, in all but one row of a hundred; 1 of 4 are not"),
-        ({"predictions": [0, 1, 1, 1], "threshold": 0.7}, "by the threshold 0.7, in all but one"),
+        ({"predictions": [0, 1, 0, 1]}, "or follow one threshold, in all but one row of a hundred; 1 of 4 do not"),
+        ({"predictions": [0, 1, 1, 1], "threshold": 0.7}, "must follow the threshold 0.7 in all but one"),
         (
             {"predictions": [0, 1, 1, 2]},
             "predictions must be from 0 to 1, as the logits have 2 classes; got 2 at row 3",

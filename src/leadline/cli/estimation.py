@@ -87,6 +87,7 @@ def fit(
 
     Example: `leadline fit validation.npz -o model.leadline`
     """
+    from leadline.data.arrays import brief
     from leadline.data.files import read_outputs
     from leadline.estimators import make
 
@@ -102,7 +103,9 @@ def fit(
     with progress(f"fit {method}", quiet=quiet):
         outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns)
         if outputs.labels is None:
-            raise InputError(f"{source} must have labels to fit on; got logits only.")
+            name = "label" if columns is None or columns.label is None else columns.label
+            others = f"{brief(outputs.metadata) or 'none'} beside the {'logits' if columns is None else columns.kind}"
+            raise InputError(f"{source} must have labels to fit on; it has no column {name!r}, but {others}.")
         estimator.fit(outputs)
         estimator.save(output, force=force)
     if outputs.n_saturated:

@@ -92,11 +92,10 @@ def find_threshold(logits: Matrix, predictions: NDArray[np.int64]) -> float | No
     middles, wrong = ((edges[:-1] + edges[1:]) / 2)[apart], wrong[apart]
     best = np.flatnonzero(wrong == wrong.min())
     middle = middles[best[np.abs(middles[best]).argmin()]]
-    threshold = None
-    if np.count_nonzero((margins > 0) != second) > wrong.min():
-        threshold = float(np.clip(1.0 / (1.0 + np.exp(-middle)), LEAST, 1.0 - LEAST))
-    check_agreement(logits, predictions, threshold)
-    return threshold
+    _refuse_many(int(wrong.min()), len(logits), "be the classes of the largest outputs, or follow one threshold,")
+    if np.count_nonzero((margins > 0) != second) == wrong.min():
+        return None
+    return float(np.clip(1.0 / (1.0 + np.exp(-middle)), LEAST, 1.0 - LEAST))
 
 
 def same_decisions(logits: Matrix, given: float, learned: float | None) -> None:
@@ -114,14 +113,16 @@ def same_decisions(logits: Matrix, given: float, learned: float | None) -> None:
 def check_agreement(logits: Matrix, predictions: NDArray[np.int64], threshold: float | None) -> None:
     """Refuse predictions that are often not what the outputs and the threshold say; ties may go either way."""
     rows = to_decision(logits, threshold)
-    different = int(np.count_nonzero(rows[np.arange(len(rows)), predictions] < rows.max(axis=1)))
-    if different <= _MOST_DIFFERENT * len(rows):
-        return
-    rule = "the classes of the largest outputs"
-    if logits.shape[1] == 2:
-        rule += ", or follow one threshold," if threshold is None else f" by the threshold {threshold:.6g},"
-    raise DecisionError(
-        f"predictions must be {rule} in all but one row of a hundred; {different} of {len(rows)} are not. "
-        "Check that both are of the same model.",
-        different,
-    )
+    different = np.count_nonzero(rows[np.arange(len(rows)), predictions] < rows.max(axis=1))
+    rule = "be the classes of the largest outputs" if threshold is None else f"follow the threshold {threshold:.6g}"
+    _refuse_many(int(different), len(rows), rule)
+
+
+def _refuse_many(different: int, n: int, rule: str) -> None:
+    """Refuse predictions of which more than a few break a rule."""
+    if different > _MOST_DIFFERENT * n:
+        raise DecisionError(
+            f"predictions must {rule} in all but one row of a hundred; {different} of {n} do not. "
+            "Check that both are of the same model.",
+            different,
+        )
