@@ -139,8 +139,9 @@ class Outputs:
         -----
         Softmax methods do with log-probabilities what they do with logits, as softmax gives the probabilities back;
         exactly so where none is below 1e-6. Such values count as 1e-6, as zero has no logarithm: ``n_saturated`` says
-        in how many rows one was exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
-        these are others for log-probabilities than for the logits they came from: give it logits where you have them.
+        in how many rows one was exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at
+        directions in logit space, and these are others for log-probabilities than for the logits they came from: give
+        it logits where you have them.
 
         Examples
         --------
@@ -360,8 +361,8 @@ def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | 
         )
     if classes is None:
         raise InputError(
-            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes` with the outputs: the names "
-            "of the logit columns in their order."
+            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes` with the "
+            "outputs: the names of the logit columns in their order."
         )
     index = {class_name: i for i, class_name in enumerate(classes)}
     unknown = next(((row, item) for row, item in enumerate(array) if item not in index), None)
