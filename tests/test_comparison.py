@@ -77,6 +77,16 @@ def test_no_errors_without_labels(source: Outputs, targets: dict[str, Any]) -> N
     assert "mean absolute error" not in str(unlabelled)
 
 
+def test_to_arrow_has_every_row(result: Comparison) -> None:
+    table = result.to_arrow()
+    assert table["accuracy"].to_pylist() == [row.accuracy for row in result]
+    assert table["error"].to_pylist() == [row.error for row in result]
+    assert table["interval_high"].to_pylist() == [row.interval[1] for row in result]
+    for frame in (result.to_pandas(), result.to_polars()):
+        assert list(frame.columns) == table.column_names
+        assert frame["method"].to_list() == [row.method for row in result]
+
+
 def test_to_dict_is_plain(result: Comparison) -> None:
     data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert data == result.to_dict()

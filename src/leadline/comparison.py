@@ -12,6 +12,7 @@ import numpy as np
 
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
+from leadline.results.frames import Tabular
 
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
@@ -68,7 +69,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """The rows of :func:`compare`: iterable, with a length, and a table in a terminal or a notebook.
 
     Attributes
@@ -129,6 +130,26 @@ class Comparison:
             "mean_absolute_errors": self.mean_absolute_errors(),
             "rows": [row.to_dict() for row in self.rows],
         }
+
+    def to_arrow(self) -> Any:
+        """Return the rows as an Arrow table.
+
+        Columns: ``target``, ``method``, ``seed`` (null for a method without anything random), ``accuracy``,
+        ``interval_low``, ``interval_high``, ``confidence_level``, ``n_samples``, ``truth`` and ``error`` (null without
+        labels), ``seconds`` and ``fit_seconds``.
+        """
+        import pyarrow as pa
+
+        texts, integers = ("target", "method"), ("seed", "n_samples")
+        plain = [
+            {"target": row.target, "method": row.method, "seed": row.seed, "accuracy": row.accuracy}
+            | {"interval_low": row.interval[0], "interval_high": row.interval[1]}
+            | {"confidence_level": self.confidence_level, "n_samples": row.n_samples, "truth": row.truth}
+            | {"error": row.error, "seconds": row.seconds, "fit_seconds": row.fit_seconds}
+            for row in self.rows
+        ]
+        kinds = {name: pa.string() if name in texts else pa.float64() for name in plain[0]}
+        return pa.Table.from_pylist(plain, pa.schema(kinds | dict.fromkeys(integers, pa.int64())))
 
     def __str__(self) -> str:
         """Return a table of percentages in aligned columns: targets down, methods across."""
@@ -308,7 +329,7 @@ def evaluate(
         with _naming(f"target {name!r}"):
             logits = fitted[0].estimator._target(target)
         judgement = judge_rows(fitted[0].estimator.source_, logits)
-        truth = target.accuracy
+        truth = None if target.labels is None else float(np.mean(logits.argmax(axis=1) == target.labels))
         for fit in fitted:
             started = perf_counter()
             estimate = fit.estimator._estimate(logits, confidence_level=confidence_level, judgement=judgement)

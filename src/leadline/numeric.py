@@ -44,19 +44,27 @@ def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.floa
     return shifted
 
 
-def top_two(logits: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+def top_two(
+    logits: FloatArray, top: NDArray[np.intp] | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
     """Return the top class, the runner-up and the log-odds of the top class against all others, each of shape (n,).
 
-    Log-odds rank like confidence but do not saturate.
+    Log-odds rank like confidence but do not saturate. The top class is that of the largest logit unless given, shape
+    (n,); its log-odds are then negative where others are likelier.
     """
     rows = np.arange(len(logits))
-    top = logits.argmax(axis=1)
+    top = logits.argmax(axis=1) if top is None else top
     rest = logits.copy()
     best = rest[rows, top]
     rest[rows, top] = -np.inf
     second = rest.argmax(axis=1)
     highest = rest[rows, second]
     return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
+
+
+def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
+    """Return of each row of values, shape (n, c), that of its class, shape (n,), in float64."""
+    return np.asarray(values[np.arange(len(values)), classes], dtype=np.float64)
 
 
 def softmax(logits: FloatArray) -> FloatArray:

@@ -152,7 +152,8 @@ def test_wrong_fit_options(words: list[str], message: str, folder: Path, run: Ru
 
 def test_fit_needs_labels(folder: Path, run: Run) -> None:
     assert (
-        run("fit", "plain.npz", "-o", "new.leadline").error == "plain.npz must have labels to fit on; got logits only."
+        run("fit", "plain.npz", "-o", "new.leadline").error
+        == "plain.npz must have labels to fit on; it has no column 'label', but none beside the logits."
     )
     assert not Path("new.leadline").exists()
 

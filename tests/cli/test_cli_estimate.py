@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import leadline
@@ -80,7 +82,7 @@ def test_intervals_that_hold_together_are_wider(engine: list[str], folder: Path,
     words = ["estimate", "ac.leadline", "traffic.parquet", "--by", "channel", *engine]
     alone = run(*words, "--format", "json").data
     together = run(*words, "--together", "--format", "json").data
-    assert together[0] == alone[0]  # of all rows there is one interval
+    assert together[0]["interval"] == alone[0]["interval"]  # of all rows there is one
     for one, other in zip(alone[1:], together[1:], strict=True):
         assert other["accuracy"] == one["accuracy"]
         assert other["confidence_level"] == pytest.approx(0.9 ** (1 / 3))
@@ -120,7 +122,7 @@ def test_gate_checks_every_printed_row(folder: Path, run: Run) -> None:
     assert failed.code == 1
     assert "estimates below --min-accuracy" in failed.err
     assert "traffic, channel " in failed.err
-    assert failed.data == rows
+    assert [row["accuracy"] for row in failed.data] == [row["accuracy"] for row in rows]
 
 
 def test_quiet_silences_the_gate_but_not_errors(folder: Path, run: Run) -> None:
@@ -185,3 +187,42 @@ def test_table_says_what_the_interval_covers(folder: Path, run: Run) -> None:
     assert "The 90% interval covers sampling error, and the error of the model under shift" in out
     assert "true" not in out.split("The 90%")[0]
     assert "true" in run("estimate", "ac.leadline", "labelled.npz").out
+
+
+# ------------------------------------------------------------------------------------------------------ --output
+def test_results_in_files(folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "traffic.parquet", "plain.npz")
+    expected = run(*words, "--format", "json").data
+    for suffix in ("csv", "json", "md", "txt", "parquet"):
+        result = run(*words, "-o", f"found.{suffix}")
+        assert (result.code, result.out, result.err) == (0, "", "")
+    numbers = [row["accuracy"] for row in expected]
+    assert [row["accuracy"] for row in json.loads(Path("found.json").read_text())] == numbers
+    with Path("found.csv").open() as stream:
+        assert [float(row["accuracy"]) for row in csv.DictReader(stream)] == numbers
+    table = pq.read_table("found.parquet")
+    assert table["accuracy"].to_pylist() == numbers
+    assert table.schema.field("error").type == "double"
+    for name in ("found.md", "found.txt"):
+        assert f"{100 * numbers[0]:.1f} %" in Path(name).read_text()
+    ids = {row["model_id"] for row in expected}
+    assert ids == {leadline.load("ac.leadline").model_id} == set(table["model_id"].to_pylist())
+
+
+def test_a_file_of_results_is_not_overwritten_unasked(folder: Path, run: Run) -> None:
+    words = ("compare", "source.npz", "plain.npz", "--methods", "ac", "-o")
+    Path("kept.csv").write_text("mine")
+    assert "file kept.csv exists; use --force to overwrite it" in run(*words, "kept.csv").error
+    assert Path("kept.csv").read_text() == "mine"
+    assert run(*words, "kept.csv", "--force").code == 0
+    assert Path("kept.csv").read_text().startswith("method,target,")
+    assert "a result is kept in .csv, .json, .md, .txt, .parquet files" in run(*words, "found.xlsx").error
+    assert run(*words, "found.log", "--format", "json").code == 0
+    assert json.loads(Path("found.log").read_text())["rows"][0]["method"] == "ac"
+    assert "must not replace one of its inputs" in run(*words, "plain.npz", "--format", "json", "--force").error
+
+
+def test_the_gate_holds_for_files_too(folder: Path, run: Run) -> None:
+    result = run("estimate", "ac.leadline", "plain.npz", "--min-accuracy", "0.999", "-o", "found.csv")
+    assert result.code == 1
+    assert Path("found.csv").exists()

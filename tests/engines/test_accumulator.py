@@ -1,4 +1,4 @@
-"""The accumulator: the estimate of all rows, however they came; the same as a metric of TorchMetrics."""
+"""The accumulator: the estimate of all rows, however they came."""
 
 from __future__ import annotations
 
@@ -90,19 +90,3 @@ def test_equal_models_merge(make_outputs: Maker) -> None:
     other.update(logits)
     one.merge(other)
     assert one.n_samples == 100
-
-
-def test_metric(make_outputs: Maker) -> None:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torchmetrics")
-    from leadline.integrations.torchmetrics import AccuracyEstimate
-
-    model, logits = fitted("alsa-g", make_outputs), make_outputs(300, seed=1).logits
-    metric = AccuracyEstimate(model)
-    for block in np.array_split(logits, 4):
-        metric.update(torch.tensor(block, requires_grad=True))
-    np.testing.assert_allclose(float(metric.compute()), model.estimate(logits).accuracy, atol=1e-6)
-    metric.reset()
-    assert float(metric(torch.tensor(logits[:50]))) == pytest.approx(model.estimate(logits[:50]).accuracy, abs=1e-6)
-    with pytest.raises(InputError, match="several passes"):
-        AccuracyEstimate(fitted("cot", make_outputs))

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -105,14 +106,20 @@ def test_segments_of_a_method_are_its_estimates_on_their_rows(
 
 
 def test_estimates_are_tables(named: ll.Outputs, make_outputs: Maker) -> None:
-    found = ll.make("ac").fit(make_outputs(300)).estimate_by(named, ["week"])
+    model = ll.make("ac").fit(make_outputs(300))
+    found = model.estimate_by(named, ["week"])
     table = found.to_arrow()
     numbers = ["accuracy", "interval_low", "interval_high", "confidence_level", "n_samples"]
-    assert table.column_names == ["week", *numbers, "method", "shift", "truth"]
+    assert table.column_names == ["week", *numbers, "method", "shift", "truth", "model_id", "estimated_at"]
     assert table["n_samples"].to_pylist() == [200, 200, 200]
     for frame in (found.to_pandas(), found.to_polars()):
         assert list(frame.columns) == table.column_names
         assert frame["accuracy"].to_list() == table["accuracy"].to_pylist()
+    assert set(table["model_id"].to_pylist()) == {model.model_id}
+    assert model.model_id != ll.make("ac").fit(make_outputs(301)).model_id
+    made = table["estimated_at"].to_pylist()[0]
+    assert abs((datetime.now(UTC) - made).total_seconds()) < 600
+    assert found.to_dict()["estimated_at"] == made.isoformat(timespec="seconds")
     assert found.to_dict()["overall"]["group"] is None
     assert found.to_dict()["rows"][1]["group"] == {"week": 1}
     assert "week 1" in str(found)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.model_selection import FixedThresholdClassifier, train_test_split
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV, train_test_split
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -175,11 +176,26 @@ def test_wrong_rows_and_labels_are_refused(cancer: Split) -> None:
     refuse("y must have one label for each row", classifier, X_new[:, :2], np.stack([y_new, y_new], axis=1))
 
 
+@pytest.mark.parametrize("use", ["probabilities", "decision"])
+def test_a_threshold_of_its_own_is_found(cancer: Split, use: Any) -> None:
+    X, X_new, y, y_new = cancer  # noqa: N806
+    base = make_pipeline(StandardScaler(), LogisticRegression())
+    fixed = FixedThresholdClassifier(base, threshold=0.9, pos_label="malignant", response_method="predict_proba")
+    tuned = TunedThresholdClassifierCV(base, scoring=make_scorer(recall_score, pos_label="malignant"), cv=3)
+    for classifier in (fixed.fit(X, y), tuned.fit(X, y)):
+        source, target = (ll.from_sklearn(classifier, *rows, use=use) for rows in ((X, y), (X_new, y_new)))
+        assert target.accuracy == pytest.approx(classifier.score(X_new, y_new), abs=0.01)
+        model = ll.make("ac").fit(source)
+        assert model.source_accuracy_ == pytest.approx(classifier.score(X, y), abs=0.01)
+        assert abs(model.estimate(target).accuracy - classifier.score(X_new, y_new)) < 0.06
+    assert ll.from_sklearn(fixed, X, y).threshold == pytest.approx(0.9, abs=0.05)
+
+
 def test_outputs_that_disagree_with_predict_are_refused(cancer: Split) -> None:
     X, X_new, y, _ = cancer  # noqa: N806
-    base = make_pipeline(StandardScaler(), LogisticRegression())
-    own = FixedThresholdClassifier(base, threshold=0.999, pos_label="malignant").fit(X, y)
-    refuse("predict_proba of the FixedThresholdClassifier disagrees with predict in", own, X_new)
+    two_ways = LogisticRegression(max_iter=10_000).fit(X, y)
+    two_ways.predict = lambda rows: np.where(rows[:, 0] > np.median(rows[:, 0]), *two_ways.classes_)
+    refuse("predict_proba of the LogisticRegression disagrees with predict in", two_ways, X_new)
     digits = load_digits()
     pairs = SVC(decision_function_shape="ovo").fit(digits.data[:500], digits.target[:500])
     refuse("gives shape .*decision_function_shape='ovr'", pairs, digits.data[500:])

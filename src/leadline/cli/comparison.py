@@ -9,25 +9,31 @@ import typer
 
 from leadline.cli.options import (
     ClassesOption,
+    FileFormatOption,
     Files,
+    ForceOption,
     FormatOption,
     LabelOption,
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
+    ResultOption,
     ScoreOption,
     SourceArgument,
     TargetsArgument,
+    ThresholdOption,
     columns_of,
     find_targets,
     require_file,
+    require_result,
     split,
     split_integers,
     without_folder,
 )
-from leadline.cli.terminal import progress, show
+from leadline.cli.terminal import deliver, progress, show
 from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
 from leadline.errors import InputError
@@ -51,9 +57,13 @@ def compare(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
-    format: FormatOption = "table",
+    output: ResultOption = None,
+    format: FileFormatOption = None,
     quiet: QuietOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Estimate by several methods on several targets, with the mean absolute error where targets have labels.
 
@@ -63,19 +73,22 @@ def compare(
 
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    names, columns = split(classes, "--classes"), columns_of(logits, probabilities, score, positive, label)
+    names = split(classes, "--classes")
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     chosen, chosen_seeds = split(methods, "--methods"), split_integers(seeds, "--seeds")
     paths, source_path = find_targets(targets), require_file(source)
+    require_result(output, format, [source_path, *paths.values()], force=force)
     with progress("compare", quiet=quiet) as advance:
+        outputs = read_outputs(source_path, classes=names, columns=columns)
         comparison = compare_methods(
-            read_outputs(source_path, classes=names, columns=columns),
-            Files(paths, names, columns),
+            outputs,
+            Files(paths, names, outputs.columns),
             methods=chosen,
             seeds=chosen_seeds,
             confidence_level=level,
             progress=advance,
         )
-    show(comparison_document(comparison), format)
+    deliver(comparison_document(comparison), format, output, force=force, quiet=quiet)
 
 
 def methods(*, format: FormatOption = "table", quiet: QuietOption = False) -> None:

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leadline.cli.options import (
     ClassesOption,
+    FileFormatOption,
     ForceOption,
     FormatOption,
     LabelOption,
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
+    ResultOption,
     ScoreOption,
     SourceArgument,
+    ThresholdOption,
     columns_of,
     parse_method_options,
     require_file,
     require_new,
+    require_result,
     split,
     without_folder,
 )
 from leadline.cli.targets import ENGINES, Request, estimates_of, find_requests, remarks
-from leadline.cli.terminal import progress, show, tell, warn
+from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.estimates import MISSING
 from leadline.results.render import Cell, Document, Table, interval, percent, points, printable
@@ -70,6 +76,8 @@ def fit(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -79,6 +87,7 @@ def fit(
 
     Example: `leadline fit validation.npz -o model.leadline`
     """
+    from leadline.data.arrays import brief
     from leadline.data.files import read_outputs
     from leadline.estimators import make
 
@@ -88,13 +97,15 @@ def fit(
     if seed is not None and "seed" in make(method).get_params():
         options["seed"] = seed
     estimator = make(method, **options)
-    columns = columns_of(logits, probabilities, score, positive, label)
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     path = require_file(source)
     require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):
         outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns)
         if outputs.labels is None:
-            raise InputError(f"{source} must have labels to fit on; got logits only.")
+            name = "label" if columns is None or columns.label is None else columns.label
+            others = f"{brief(outputs.metadata) or 'none'} beside the {'logits' if columns is None else columns.kind}"
+            raise InputError(f"{source} must have labels to fit on; it has no column {name!r}, but {others}.")
         estimator.fit(outputs)
         estimator.save(output, force=force)
     if outputs.n_saturated:
@@ -163,8 +174,10 @@ def estimate(
     positive: PositiveOption = None,
     label: LabelOption = None,
     classes: ClassesOption = None,
-    format: FormatOption = "table",
+    output: ResultOption = None,
+    format: FileFormatOption = None,
     quiet: QuietOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Estimate the accuracy on unlabelled outputs of the same classifier.
 
@@ -193,6 +206,8 @@ def estimate(
         master=master,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
+    files = [Path(place) for place in (model, *(target.place for target in wanted)) if Path(place).exists()]
+    require_result(output, format, files, force=force)
     estimator = load(model)
     found: dict[str, Estimates] = {}
     with progress("estimate", quiet=quiet) as advance:
@@ -202,7 +217,8 @@ def estimate(
             for remark in remarks(found[target.name].left_out):
                 warn(remark, quiet=quiet)
     lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]
-    show(_estimate_document(found, lines, by=keys, level=level, min_accuracy=min_accuracy), format)
+    document = _estimate_document(found, lines, by=keys, level=level, min_accuracy=min_accuracy)
+    deliver(document, format, output, force=force, quiet=quiet)
     below = [line for line in lines if min_accuracy is not None and line.segment.estimate.accuracy < min_accuracy]
     if below:
         worst = min(below, key=lambda line: line.segment.estimate.accuracy)
@@ -288,7 +304,7 @@ def _estimate_document(
     notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
     assumption = METHODS[first.method].assumption.rstrip(".")
     notes += [f"{first.method} assumes: {assumption}."] if assumption else []
-    data = [{"target": line.target, **line.segment.to_dict()} for line in lines]
+    data = [{"target": line.target, **line.segment.to_dict(), **found[line.target].origin()} for line in lines]
     for target, estimates in found.items():
         if estimates.left_out:
             left_out = _left_out(estimates.left_out)

@@ -15,11 +15,12 @@ import typer
 from leadline.data.columns import Columns, Kind
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError, PluginWarning
+from leadline.results.export import SUFFIXES, file_format
 from leadline.results.render import RENDERERS
 
 
-def _check_format(value: str) -> str:
-    if value not in RENDERERS:
+def _check_format(value: str | None) -> str | None:
+    if value is not None and value not in RENDERERS:
         raise typer.BadParameter(f"must be one of {', '.join(RENDERERS)}; got {value!r}.")
     return value
 
@@ -41,6 +42,20 @@ FormatOption = Annotated[
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", callback=_hush, help="Print nothing but results and errors.")
 ]
+FileFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="|".join(RENDERERS), callback=_check_format,
+        help="How to print the result, a table by default; with --output, that of the file's ending.",
+    ),
+]  # fmt: skip
+ResultOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help=f"Write the result to a file instead of printing it: {', '.join(SUFFIXES)}.",
+    ),
+]  # fmt: skip
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 ClassesOption = Annotated[
     str | None,
@@ -71,6 +86,20 @@ LabelOption = Annotated[
     str | None,
     typer.Option("--label", metavar="COLUMN", help="The column of true classes; label by default."),
 ]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold", metavar="FRACTION",
+        help="Of two classes: the score from which the model predicts its class; one half by default.",
+    ),
+]  # fmt: skip
+PredictionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prediction", metavar="COLUMN",
+        help="The column of classes that the model predicted, to find a threshold of its own.",
+    ),
+]  # fmt: skip
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
 SourceArgument = Annotated[
     str,
@@ -85,21 +114,28 @@ TargetsArgument = Annotated[
 
 
 def columns_of(
-    logits: str | None, probabilities: str | None, score: str | None, positive: str | None, label: str | None
+    logits: str | None,
+    probabilities: str | None,
+    score: str | None,
+    positive: str | None,
+    label: str | None,
+    threshold: float | None = None,
+    prediction: str | None = None,
 ) -> Columns | None:
     """Return which columns hold what, as the options say; None where they say nothing."""
     given: dict[Kind, str] = {}
-    for kind, value in zip(get_args(Kind), (logits, probabilities, score), strict=True):
+    for name, value in zip(get_args(Kind), (logits, probabilities, score), strict=True):
         if value is not None:
-            given[kind] = value
+            given[name] = value
     if len(given) > 1:
         raise InputError(f"outputs must be of one kind; got --{' and --'.join(given)}.")
     if positive is not None and score is None:
         raise InputError("--positive is the class of a score; give --score with it.")
-    if not given:
-        return None if label is None else Columns(label=label)
-    ((kind, values),) = given.items()
-    return Columns(kind, values, label, positive)
+    if threshold is not None and prediction is not None:
+        raise InputError("--threshold is found from --prediction; give one of them.")
+    kind: Kind = next(iter(given), "logits")
+    columns = Columns(kind, given.get(kind), label, positive, threshold, prediction)
+    return None if columns == Columns() else columns
 
 
 def split(text: str | None, what: str) -> list[str] | None:
@@ -175,6 +211,13 @@ def require_new(output: str, inputs: Sequence[Path], what: str, *, force: bool) 
         raise InputError(f"{what} must not replace one of its inputs, {output}.")
     if not path.parent.is_dir():
         raise InputError(f"folder {path.parent} does not exist; make it first.")
+
+
+def require_result(output: str | None, format: str | None, inputs: Sequence[Path], *, force: bool) -> None:
+    """Refuse a file for the result that cannot be written, or has no format, before the work."""
+    if output is not None:
+        file_format(output, format)
+        require_new(output, inputs, "the result", force=force)
 
 
 class Files(Mapping[str, Outputs]):

@@ -20,10 +20,12 @@ from leadline.cli.options import (
     LevelOption,
     LogitsOption,
     PositiveOption,
+    PredictionOption,
     ProbabilitiesOption,
     QuietOption,
     ScoreOption,
     TargetsArgument,
+    ThresholdOption,
     columns_of,
     find_targets,
     is_model,
@@ -102,6 +104,8 @@ def report(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     label: LabelOption = None,
+    threshold: ThresholdOption = None,
+    prediction: PredictionOption = None,
     classes: ClassesOption = None,
     format: Annotated[
         str | None,
@@ -139,11 +143,12 @@ def report(
     _, shown = without_folder(paths)
     named = {shown[name]: path for name, path in paths.items()}
     names = split(classes, "--classes")
-    columns = columns_of(logits, probabilities, score, positive, label)
+    columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     options = {
         "source": with_source, "method": method, "methods": methods, "by": by, "min-accuracy": min_accuracy,
         "seed": seed, "level": level, "logits": logits, "probabilities": probabilities, "score": score,
-        "positive": positive, "label": label, "classes": classes, "format": format, "output": output,
+        "positive": positive, "label": label, "threshold": threshold, "prediction": prediction, "classes": classes,
+        "format": format, "output": output,
     }  # fmt: skip
     with progress("report", quiet=quiet) as advance:
         learned = _learn_from(given, names, columns)

@@ -19,13 +19,24 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from leadline.data.files import write_bytes
 from leadline.errors import PluginWarning
+from leadline.results.export import file_format, to_bytes
 from leadline.results.render import Document, printable, render
 
 
 def show(document: Document, format: str) -> None:
     """Print a result to standard output in the format asked for."""
     write(render(document, format, Console(file=sys.stdout)))
+
+
+def deliver(document: Document, format: str | None, output: str | None, *, force: bool, quiet: bool) -> None:
+    """Print a result, or write it to a file if one is named."""
+    if output is None:
+        show(document, format or "table")
+        return
+    write_bytes(output, to_bytes(document, file_format(output, format)), force=force)
+    tell(f"{output} written.", quiet=quiet)
 
 
 def write(text: str) -> None:

@@ -33,13 +33,14 @@ def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]
     found = columns.find(names)
     if found[0] not in shapes or len(found) > 1:
         raise InputError(f"{columns.kind} must be one array in such a file; got {brief(found)}.")
-    label, rows = columns.label_in(names), shapes[found[0]][:1]
+    label, prediction, rows = columns.label_in(names), columns.prediction_in(names), shapes[found[0]][:1]
     others = [name for name, shape in shapes.items() if shape == rows and name not in (found[0], label, "classes")]
     return Contents(
         values=load(found[0]),
         labels=None if label is None else load(label),
         metadata={name: load(name) for name in others},
         classes=[str(item) for item in load("classes")] if "classes" in shapes else None,
+        predictions=None if prediction is None else load(prediction),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import brief, label_column, logit_columns, refuse_probabilities
+from leadline.data.decisions import as_threshold
 from leadline.data.probabilities import log_probabilities, two_columns
 from leadline.errors import InputError
 
@@ -32,6 +33,10 @@ class Columns:
         The column of true classes; None takes ``label`` or ``labels`` where there is one.
     positive
         Of a score: the name of the class that it is the probability of.
+    threshold
+        Of two classes: the probability of the second, or score, from which it is predicted; None for one half.
+    prediction
+        The column of classes that the model chose, from which the threshold is found.
 
     Examples
     --------
@@ -44,6 +49,8 @@ class Columns:
     values: str | None = None
     label: str | None = None
     positive: str | None = None
+    threshold: float | None = None
+    prediction: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
@@ -56,6 +63,8 @@ class Columns:
             raise InputError(f"values must {rule}; got {self.values!r}.")
         if self.positive is not None and self.kind != "score":
             raise InputError(f"positive is the class of a score; got it for {self.kind}.")
+        if self.threshold is not None:
+            as_threshold(self.threshold)
 
     @property
     def width(self) -> int | None:
@@ -98,6 +107,12 @@ class Columns:
             self._require(self.label, names, "labels")
             return self.label
         return None
+
+    def prediction_in(self, names: Sequence[str]) -> str | None:
+        """Return the column of predictions; None where none was named."""
+        if self.prediction is not None:
+            self._require(self.prediction, names, "predictions")
+        return self.prediction
 
     def to_logits(self, values: NDArray[Any]) -> NDArray[np.floating[Any]]:
         """Return values of shape (n, c), or (n, 1) for a score, as logits of shape (n, c)."""

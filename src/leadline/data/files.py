@@ -73,10 +73,13 @@ def read_outputs(
         if mapping.kind == "score" and contents.classes is None and classes is None:
             contents = replace(contents, classes=mapping.score_classes(contents.labels))
         names = _choose_classes(contents, classes)
-        labels = contents.labels
+        labels, predictions = contents.labels, contents.predictions
         if labels is not None and columns is not None:
             labels = named_labels(labels, names)
-        return _MAKERS[mapping.kind](contents.values, labels, contents.metadata, names, columns)
+        if predictions is not None:
+            predictions = named_labels(predictions, names)
+        make, decision = _MAKERS[mapping.kind], {"threshold": mapping.threshold, "predictions": predictions}
+        return make(contents.values, labels, contents.metadata, names, columns, **decision)
 
 
 def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -204,9 +207,10 @@ def _choose_classes(contents: Contents, given: Sequence[str] | None) -> Sequence
     return names
 
 
-def _from_scores(values: Any, *rest: Any) -> Outputs:
+def _from_scores(values: Any, *rest: Any, **decision: Any) -> Outputs:
     """Take a score, as an array or as the one column of a table."""
-    return Outputs.from_scores(values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values, *rest)
+    column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    return Outputs.from_scores(column, *rest, **decision)
 
 
 _MAKERS: Mapping[Kind, Callable[..., Outputs]] = {

@@ -7,7 +7,7 @@ file (:mod:`leadline.data.files`), so that the rules for good input stand in one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column, as_matrix, brief, is_probability_name
 from leadline.data.columns import Columns
+from leadline.data.decisions import as_threshold, check_agreement, find_threshold, to_decision
 from leadline.data.probabilities import log_probabilities, two_columns
 from leadline.errors import InputError
 
@@ -50,6 +51,12 @@ class Outputs:
         Names of the columns, in their order; None for 0, 1, ..., c - 1. String labels need them.
     columns
         How they were found in a file, so that a model fitted on them finds its targets in the same way.
+    threshold
+        Of two classes: the second is predicted where its probability is at least this. None for the class with the
+        largest output.
+    predictions
+        Shape (n,): the class that the classifier chose for each row, in the form of labels, where that is not always
+        the one with the largest output. The threshold that they follow is found, or checked if it is given.
 
     Attributes
     ----------
@@ -67,6 +74,7 @@ class Outputs:
     metadata: Mapping[str, NDArray[Any]]
     classes: tuple[str, ...] | None
     columns: Columns | None
+    threshold: float | None
     n_saturated: int = 0
 
     def __init__(
@@ -76,6 +84,9 @@ class Outputs:
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
         columns: Columns | None = None,
+        *,
+        threshold: float | None = None,
+        predictions: Any = None,
     ) -> None:
         """Validate, and keep arrays of one kind only."""
         logits = as_logits(logits)
@@ -87,11 +98,21 @@ class Outputs:
                     f"metadata column {name!r} must have one value for each of the {len(logits)} rows; "
                     f"got shape {column.shape}."
                 )
+        threshold = None if threshold is None else as_threshold(threshold, logits.shape[1])
+        if predictions is not None:
+            chosen = as_labels(predictions, logits, name="predictions", classes=names)
+            if threshold is None:
+                threshold = find_threshold(logits, chosen)
+            else:
+                check_agreement(logits, chosen, threshold)
         object.__setattr__(self, "logits", logits)
         object.__setattr__(self, "labels", None if labels is None else as_labels(labels, logits, classes=names))
         object.__setattr__(self, "metadata", others)
         object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "columns", columns)
+        # What was learned from the column of predictions is all that targets need of it.
+        learned = None if columns is None else replace(columns, threshold=threshold, prediction=None)
+        object.__setattr__(self, "columns", learned)
+        object.__setattr__(self, "threshold", threshold)
 
     @classmethod
     def from_probabilities(
@@ -101,6 +122,9 @@ class Outputs:
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
         columns: Columns | None = None,
+        *,
+        threshold: float | None = None,
+        predictions: Any = None,
     ) -> Self:
         """Take outputs that are probabilities: their logarithms serve as logits.
 
@@ -108,15 +132,16 @@ class Outputs:
         ----------
         probabilities
             Shape (n, c): from 0 to 1, each row with a sum of 1.
-        labels, metadata, classes, columns
+        labels, metadata, classes, columns, threshold, predictions
             As for ``Outputs``.
 
         Notes
         -----
-        Softmax methods do with log-probabilities exactly what they do with logits, as softmax gives the probabilities
-        back. Values below 1e-6 count as 1e-6, as zero has no logarithm: ``n_saturated`` says in how many rows one was
-        exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at directions in logit space, and
-        these are others for log-probabilities than for the logits they came from: give it logits where you have them.
+        Softmax methods do with log-probabilities what they do with logits, as softmax gives the probabilities back;
+        exactly so where none is below 1e-6. Such values count as 1e-6, as zero has no logarithm: ``n_saturated`` says
+        in how many rows one was exactly 0 or 1. Such rows are all alike to thresholds and anchors. ALSA looks at
+        directions in logit space, and these are others for log-probabilities than for the logits they came from: give
+        it logits where you have them.
 
         Examples
         --------
@@ -125,7 +150,7 @@ class Outputs:
         (array([0, 1]), 1)
         """
         logits, n_saturated = log_probabilities(as_matrix(probabilities, "probabilities"))
-        made = cls(logits, labels, metadata, classes, columns)
+        made = cls(logits, labels, metadata, classes, columns, threshold=threshold, predictions=predictions)
         object.__setattr__(made, "n_saturated", n_saturated)
         return made
 
@@ -137,6 +162,9 @@ class Outputs:
         metadata: Mapping[str, Any] | None = None,
         classes: Sequence[str] | None = None,
         columns: Columns | None = None,
+        *,
+        threshold: float | None = None,
+        predictions: Any = None,
     ) -> Self:
         """Take the outputs of a binary classifier that are one score: the probability of the second class.
 
@@ -146,17 +174,24 @@ class Outputs:
             Shape (n,): from 0 to 1.
         labels
             Shape (n,): 0 or 1 (or False and True), or names of ``classes``.
-        metadata, columns
+        metadata, columns, predictions
             As for ``Outputs``.
         classes
             The names of the two classes, the one that the score is for last.
+        threshold
+            The score from which the second class is predicted; None for one half.
 
         Examples
         --------
         >>> Outputs.from_scores([0.2, 0.7], labels=["ham", "spam"], classes=["ham", "spam"]).accuracy
         1.0
+        >>> Outputs.from_scores([0.1, 0.3, 0.7], threshold=0.3).predictions
+        array([0, 1, 1])
         """
-        return cls.from_probabilities(two_columns(as_column(scores, "scores")), labels, metadata, classes, columns)
+        probabilities = two_columns(as_column(scores, "scores"))
+        return cls.from_probabilities(
+            probabilities, labels, metadata, classes, columns, threshold=threshold, predictions=predictions
+        )
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -168,11 +203,14 @@ class Outputs:
         return int(self.logits.shape[1])
 
     @property
+    def predictions(self) -> IntArray:
+        """The predicted class of each sample, shape (n,): by the threshold, or that of the largest output."""
+        return np.asarray(to_decision(self.logits, self.threshold).argmax(axis=1), dtype=np.int64)
+
+    @property
     def accuracy(self) -> float | None:
-        """The true accuracy, where the labels are known."""
-        if self.labels is None:
-            return None
-        return float(np.mean(self.logits.argmax(axis=1) == self.labels))
+        """The true accuracy of the predictions, where the labels are known."""
+        return None if self.labels is None else float(np.mean(self.predictions == self.labels))
 
     def groups(self, column: str) -> dict[Any, NDArray[np.intp]]:
         """Return the row numbers of each value of a metadata column, in the order of the values.
@@ -323,8 +361,8 @@ def _labels_from_names(array: NDArray[Any], name: str, classes: Sequence[str] | 
         )
     if classes is None:
         raise InputError(
-            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes`: the names "
-            "of the logit columns in their order."
+            f"{name} must be integers; got {str(array[0])!r}. To use class names, give `classes` with the "
+            "outputs: the names of the logit columns in their order."
         )
     index = {class_name: i for i, class_name in enumerate(classes)}
     unknown = next(((row, item) for row, item in enumerate(array) if item not in index), None)

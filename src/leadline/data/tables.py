@@ -32,14 +32,15 @@ class Contents:
     ----------
     values
         Shape (n, c): logits or probabilities; shape (n,) or (n, 1) for a score.
-    labels, metadata, classes
-        As ``Outputs`` has them, not yet checked.
+    labels, metadata, classes, predictions
+        As ``Outputs`` takes them, not yet checked.
     """
 
     values: NDArray[Any]
     labels: NDArray[Any] | None = None
     metadata: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     classes: Sequence[str] | None = None
+    predictions: NDArray[Any] | None = None
 
 
 def from_table(table: Any, columns: Columns) -> Contents:
@@ -53,13 +54,14 @@ def from_table(table: Any, columns: Columns) -> Contents:
         Which of its columns hold what.
     """
     names = table.column_names
-    found, label = columns.find(names), columns.label_in(names)
+    found, label, prediction = columns.find(names), columns.label_in(names), columns.prediction_in(names)
     stored = (table.schema.metadata or {}).get(CLASSES_KEY.encode())
     return Contents(
         values=table_matrix(table, found, columns.kind),
         labels=None if label is None else column_values(table.column(label)),
         metadata={name: column_values(table.column(name)) for name in names if name not in (*found, label)},
         classes=columns.classes(found) if stored is None else parse_classes(stored),
+        predictions=None if prediction is None else column_values(table.column(prediction)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from leadline.data.outputs import as_logits
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import ALL, Block, GroupSums
@@ -82,7 +81,7 @@ class Accumulator:
         """
         if getattr(logits, "ndim", 2) == 1:
             logits = logits[None]
-        block = as_logits(logits, n_classes=self.model.n_classes_, partial=True)
+        block = self.model.rows_of(logits, partial=True)
         if len(block):
             self._sums.add(self._pass.reduce(Block(block)))
 
@@ -100,7 +99,7 @@ class Accumulator:
             return drive(self.model, lambda one: self._sums).estimate(ALL, confidence_level)
         sample = self._sums.sample(ALL)
         assert sample is not None
-        return self.model.estimate(sample.draw(self.sample_size), confidence_level=confidence_level)
+        return self.model._estimate(sample.draw(self.sample_size), confidence_level=confidence_level)
 
 
 def _same(one: Estimator, other: Estimator) -> bool:

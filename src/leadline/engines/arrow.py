@@ -16,7 +16,7 @@ from leadline.data.outputs import FloatArray, as_labels
 from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
-from leadline.engines.blocks import good_logits
+from leadline.engines.blocks import good_rows
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -88,6 +88,9 @@ def estimate_files(
     condition = None if where is None else conditions.parse(where)
     model._check_fitted()
     mapping = columns or model.columns_ or Columns()
+    learned = model.source_.decision_threshold
+    if mapping.threshold not in (None, learned):
+        raise InputError(f"threshold of columns must be that of fit, {learned}; got {mapping.threshold}. Leave it out.")
     stream = _Stream(
         find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes, columns=mapping, progress=progress
     )
@@ -229,7 +232,7 @@ class _Stream:
         self, file: LakeFile, table: Any, logits: list[str], rows: Any
     ) -> tuple[tuple[Any, FloatArray] | None, int]:
         """Return a table and its logits without bad rows, and how many these were; a bad row stops, unless skipped."""
-        matrix, good = good_logits(table, logits, self.model.n_classes_, self.columns)
+        matrix, good = good_rows(table, logits, self.model, self.columns)
         left = 0
         if good is not None:
             if not self.skip_bad:

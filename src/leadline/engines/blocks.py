@@ -11,12 +11,13 @@ from leadline.data.arrays import table_matrix
 from leadline.data.columns import Columns
 from leadline.data.outputs import FloatArray
 from leadline.errors import InputError
+from leadline.estimators.base import Estimator
 
 
-def good_logits(
-    table: Any, names: list[str], n_classes: int, columns: Columns
+def good_rows(
+    table: Any, names: list[str], model: Estimator, columns: Columns
 ) -> tuple[FloatArray, NDArray[np.bool_] | None]:
-    """Return the logits of the rows that have values, all finite, and which rows these are.
+    """Return the rows that have values, all finite, as a model takes them, and which rows these are.
 
     Parameters
     ----------
@@ -24,8 +25,8 @@ def good_logits(
         An Arrow table with at least one row.
     names
         A list column, one column for each class, or the one of a score.
-    n_classes
-        The number of classes c; another is an error.
+    model
+        A fitted estimator; another number of classes than its c is an error.
     columns
         What the values are.
 
@@ -36,21 +37,21 @@ def good_logits(
     """
     good = _known(table, names)
     matrix = _matrix(table if good is None else table.filter(good), names)
-    if len(matrix) and matrix.shape[1] != (columns.width or n_classes):
-        raise InputError(f"{columns.kind} must have {n_classes} classes, as in fit; got {matrix.shape[1]}.")
+    if len(matrix) and matrix.shape[1] != (columns.width or model.n_classes_):
+        raise InputError(f"{columns.kind} must have {model.n_classes_} classes, as in fit; got {matrix.shape[1]}.")
     # The extremes are NaN or infinite if any value is, and finding them needs no memory.
     if not len(matrix) or bool(np.isfinite(matrix.min()) and np.isfinite(matrix.max())):
-        return _as_logits(matrix, n_classes, columns), good
+        return _as_rows(matrix, model, columns), good
     finite = np.isfinite(matrix).all(axis=1)
     if good is None:
-        return _as_logits(matrix[finite], n_classes, columns), np.asarray(finite)
+        return _as_rows(matrix[finite], model, columns), np.asarray(finite)
     good[np.flatnonzero(good)[~finite]] = False
-    return _as_logits(matrix[finite], n_classes, columns), good
+    return _as_rows(matrix[finite], model, columns), good
 
 
-def _as_logits(matrix: FloatArray, n_classes: int, columns: Columns) -> FloatArray:
-    """Return values as logits, shape (m, c), where there are any."""
-    return columns.to_logits(matrix) if len(matrix) else np.empty((0, n_classes))
+def _as_rows(matrix: FloatArray, model: Estimator, columns: Columns) -> FloatArray:
+    """Return values as rows, shape (m, c), where there are any."""
+    return model.source_.rows(columns.to_logits(matrix)) if len(matrix) else np.empty((0, model.n_classes_))
 
 
 def _known(table: Any, names: list[str]) -> NDArray[np.bool_] | None:

@@ -20,7 +20,7 @@ from leadline.data.arrays import column_values, logit_columns
 from leadline.data.columns import Columns, named_labels
 from leadline.data.outputs import as_labels
 from leadline.data.segments import Groups, Key, resolve
-from leadline.engines.blocks import good_logits
+from leadline.engines.blocks import good_rows
 from leadline.engines.wire import Parcel, merge, pack, unpack
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -286,7 +286,7 @@ class _Worker:
         if not table.num_rows:
             return
         estimator = self.one.estimator
-        matrix, good = good_logits(table, names, estimator.n_classes_, estimator.columns_ or Columns())
+        matrix, good = good_rows(table, names, estimator, estimator.columns_ or Columns())
         groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
         if good is not None:
             if not skip_bad:

@@ -63,8 +63,8 @@ class Auto(Estimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum the probabilities of being right."""
-        scores = self.source_.log_probabilities(logits)
-        read = row_readings(self.source_, scores, state["restoring"], state["reweighting"])
+        scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
+        read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
         label_shift, collapse = branches(self.source_, read)
         weight = float(state["collapse_weight"])
         return Reduced.from_values(logits, np.asarray((1 - weight) * label_shift + weight * collapse))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.columns import Columns
+from leadline.data.decisions import same_decisions, to_decision
 from leadline.data.outputs import FloatArray, IntArray, Outputs, as_logits, same_classes
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
@@ -134,7 +135,7 @@ class Estimator(Parameters, ABC):
         self.classes_ = source.classes or tuple(range(source.n_classes))
         self.columns_ = source.columns
         try:
-            self._fit(source.logits, source.labels)
+            self._fit(profile.rows(source.logits), source.labels)
         except BaseException:  # an interrupted fit must not pass for a finished one either
             self._forget()
             raise
@@ -236,17 +237,38 @@ class Estimator(Parameters, ABC):
         confidence_level
             Nominal coverage of the interval.
         """
-        n_classes = self._check_fitted()
-        valid = lambda: (as_logits(block, n_classes=n_classes, partial=True) for block in blocks())  # noqa: E731
+        valid = lambda: (self.rows_of(block, partial=True) for block in blocks())  # noqa: E731
         return drive(self, scan_blocks(valid)).estimate(ALL, confidence_level)
 
-    def _target(self, logits: Any) -> FloatArray:
-        """Return validated rows of a target; refuse classes that are not those of the source."""
+    def rows_of(self, logits: Any, *, partial: bool = False) -> FloatArray:
+        """Return a classifier's outputs, validated, as the rows that ``reduce`` takes.
+
+        Parameters
+        ----------
+        logits
+            Shape (n, c).
+        partial
+            These are some rows of more, which by themselves may be none or all equal.
+
+        Returns
+        -------
+        ndarray
+            Shape (n, c): the logits, moved where the classifier has a threshold of its own, so that the largest value
+            of each row is that of the predicted class.
+        """
         n_classes = self._check_fitted()
+        return self.source_.rows(as_logits(logits, n_classes=n_classes, partial=partial))
+
+    def _target(self, logits: Any) -> FloatArray:
+        """Return validated rows of a target; refuse classes and thresholds that are not those of the source."""
         if not isinstance(logits, Outputs):
-            return as_logits(logits, n_classes=n_classes)
+            return self.rows_of(logits)
+        self._check_fitted()
         self._check_classes(logits.classes)
-        return as_logits(logits.logits, n_classes=n_classes)
+        rows = self.rows_of(logits.logits)
+        if logits.threshold is not None:
+            same_decisions(logits.logits, logits.threshold, self.source_.decision_threshold)
+        return rows
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -330,6 +352,19 @@ class Estimator(Parameters, ABC):
             },
         )
 
+    @property
+    def model_id(self) -> str | None:
+        """What tells this fitted model from others: 16 digits of the checksum that its file has; None if it has none.
+
+        Models that cannot be saved, because options or state of theirs are no plain values, have no checksum.
+        """
+        from leadline.estimators.persistence import checksum
+
+        try:
+            return checksum(self)[:16]
+        except InputError:
+            return None
+
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the fitted estimator to one file (safetensors; no pickle)."""
         from leadline.estimators.persistence import save
@@ -367,7 +402,7 @@ def learn_profile(source: Outputs) -> SourceProfile:
 
     A bounded sample of the rows stays: in random order, but the same for any order of its rows and of its classes.
     """
-    logits, labels = source.logits, source.labels
+    logits, labels = to_decision(source.logits, source.threshold), source.labels
     assert labels is not None
     kept = np.argsort(hashes(np.sort(logits, axis=1)), kind="stable")[: sample_size(source.n_classes)]
     return SourceProfile.learn(
@@ -376,6 +411,7 @@ def learn_profile(source: Outputs) -> SourceProfile:
         marginal=np.bincount(labels, minlength=source.n_classes) / len(labels),
         accuracy=float(np.mean(logits.argmax(axis=1) == labels)),
         n_rows=len(logits),
+        decision_threshold=source.threshold,
     )
 
 

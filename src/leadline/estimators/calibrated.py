@@ -49,13 +49,13 @@ class CalibratedConfidence(SoftmaxEstimator):
     intercept_: float
     offsets_: Array
 
-    def _fit_softmax(self, log_probabilities: Array, correct: NDArray[np.bool_], labels: IntArray) -> None:
-        top, _, odds = top_two(log_probabilities)
-        self.slope_, self.intercept_, self.offsets_ = _fit_logistic(_bounded(odds), top, correct, self.n_classes_)
+    def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
+        odds, correct = top_two(log_probabilities, predicted)[2], predicted == labels
+        self.slope_, self.intercept_, self.offsets_ = _fit_logistic(_bounded(odds), predicted, correct, self.n_classes_)
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum calibrated confidences."""
-        top, _, odds = top_two(self._log_softmax(logits))
+        top, _, odds = top_two(self._log_softmax(logits), logits.argmax(axis=1))
         return Reduced.from_values(logits, sigmoid(self.slope_ * _bounded(odds) + self.intercept_ + self.offsets_[top]))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import log_softmax
+from leadline.numeric import log_softmax, of_class
 from leadline.shift.calibration import fit_temperature, matching_threshold
 
 
@@ -25,18 +25,18 @@ class SoftmaxEstimator(Estimator):
         self.temperature_scaling = temperature_scaling
 
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        self.temperature_ = fit_temperature(logits, labels) if self.temperature_scaling else 1.0
-        self._fit_softmax(self._log_softmax(logits), logits.argmax(axis=1) == labels, labels)
+        self.temperature_ = fit_temperature(self.source_.outputs(logits), labels) if self.temperature_scaling else 1.0
+        self._fit_softmax(self._log_softmax(logits), logits.argmax(axis=1), labels)
 
     @abstractmethod
     def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
-        """Learn from calibrated log-probabilities (n, c), correctness (n,) and labels (n,) of the source."""
+        """Learn from calibrated log-probabilities (n, c), predicted classes (n,) and labels (n,) of the source."""
 
     def _log_softmax(self, logits: FloatArray) -> NDArray[np.float64]:
         """Return calibrated log-probabilities, shape (n, c)."""
-        return log_softmax(logits, self.temperature_)
+        return log_softmax(self.source_.outputs(logits), self.temperature_)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return {"temperature": self.temperature_}
@@ -45,7 +45,7 @@ class SoftmaxEstimator(Estimator):
 class AverageConfidence(SoftmaxEstimator):
     """AC: the mean confidence on the target (Hendrycks & Gimpel, 2017).
 
-    Right when the classifier's confidence is calibrated on the target. Estimate = mean of max softmax.
+    Right when the classifier's confidence is calibrated on the target. Estimate = mean softmax of the predicted class.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class AverageConfidence(SoftmaxEstimator):
     method = "ac"
 
     def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
         pass
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences."""
-        return Reduced.from_values(logits, np.exp(self._log_softmax(logits).max(axis=1)))
+        return Reduced.from_values(logits, np.exp(of_class(self._log_softmax(logits), logits.argmax(axis=1))))
 
 
 class DifferenceOfConfidence(SoftmaxEstimator):
@@ -82,13 +82,13 @@ class DifferenceOfConfidence(SoftmaxEstimator):
     source_confidence_: float
 
     def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
-        self.source_confidence_ = float(np.exp(log_probabilities.max(axis=1)).mean())
+        self.source_confidence_ = float(np.exp(of_class(log_probabilities, predicted)).mean())
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences moved by the source's miscalibration."""
-        confidence = np.exp(self._log_softmax(logits).max(axis=1))
+        confidence = np.exp(of_class(self._log_softmax(logits), logits.argmax(axis=1)))
         moved = Reduced.from_values(logits, confidence + (self.source_accuracy_ - self.source_confidence_))
         # Single values may leave [0, 1]: they are no probabilities of correctness.
         return Reduced(moved.sums, rows=moved.rows)
@@ -106,7 +106,7 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
     Parameters
     ----------
     score
-        "confidence" for the maximum softmax (ATC-MC), "entropy" for minus the entropy (ATC-NE).
+        "confidence" for the softmax of the predicted class (ATC-MC), "entropy" for minus the entropy (ATC-NE).
     temperature_scaling
         Calibrate on the source first.
     """
@@ -125,21 +125,21 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
         return "atc-mc" if self.score == "confidence" else "atc-ne"
 
     def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
-        self.threshold_ = matching_threshold(self._scores(log_probabilities), correct)
+        self.threshold_ = matching_threshold(self._scores(log_probabilities, predicted), predicted == labels)
 
-    def _scores(self, log_probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the score of each row, larger for surer predictions, shape (n,)."""
         if self.score == "confidence":
-            return np.asarray(log_probabilities.max(axis=1))
+            return of_class(log_probabilities, predicted)
         if self.score == "entropy":
             return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
         raise InputError(f"score must be 'confidence' or 'entropy'; got {self.score!r}.")
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count rows at or above the threshold."""
-        scores = self._scores(self._log_softmax(logits))
+        scores = self._scores(self._log_softmax(logits), logits.argmax(axis=1))
         return Reduced.from_values(logits, (scores >= self.threshold_).astype(np.float64))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:

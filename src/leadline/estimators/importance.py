@@ -11,6 +11,7 @@ from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.sums import Reduced, State, Tally
+from leadline.numeric import of_class
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
 _KLIEP_RIDGE = 1e-4
@@ -50,21 +51,21 @@ class ImportanceReweighting(SoftmaxEstimator):
         self.n_bins = n_bins
 
     def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], correct: NDArray[np.bool_], labels: IntArray
+        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
         if self.weights not in ("bins", "kliep"):
             raise InputError(f"weights must be 'bins' or 'kliep'; got {self.weights!r}.")
         if self.n_bins < 1:
             raise InputError(f"n_bins must be at least 1; got {self.n_bins}.")
         shape = (self.n_bins, self.n_classes_)
-        cells = self._bins(log_probabilities) * shape[1] + log_probabilities.argmax(axis=1)
+        cells = self._bins(log_probabilities, predicted) * shape[1] + predicted
         self.source_counts_ = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-        right = np.bincount(cells, weights=correct, minlength=shape[0] * shape[1])
+        right = np.bincount(cells, weights=predicted == labels, minlength=shape[0] * shape[1])
         self.source_correct_ = right.reshape(shape).astype(np.float64)
 
-    def _bins(self, log_probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
+    def _bins(self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the confidence bin of each row, shape (n,)."""
-        confidence = np.exp(log_probabilities.max(axis=1))
+        confidence = np.exp(of_class(log_probabilities, predicted))
         return np.asarray(np.minimum((confidence * self.n_bins).astype(np.intp), self.n_bins - 1))
 
     def _bin_accuracy(self) -> NDArray[np.float64]:
@@ -76,7 +77,7 @@ class ImportanceReweighting(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count the target per bin, with the source accuracy of the bin as each row's value."""
-        bins = self._bins(self._log_softmax(logits))
+        bins = self._bins(self._log_softmax(logits), logits.argmax(axis=1))
         reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], {"bins": Tally(bins, self.n_bins)})
         return reduced if self.weights == "bins" else Reduced(reduced.sums, rows=reduced.rows)
 

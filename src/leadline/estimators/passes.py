@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,7 +212,9 @@ class Driven:
             for number in numbers
         ]
         overall = Segment({}, self.estimate(ALL, confidence_level), self.sums.truth(ALL))
-        return Estimates(tuple(by), overall, tuple(rows), tuple(left_out))
+        return Estimates(
+            tuple(by), overall, tuple(rows), tuple(left_out), self.estimator.model_id, estimated_at=datetime.now(UTC)
+        )
 
 
 def drive(

@@ -51,6 +51,17 @@ def to_bytes(estimator: Estimator) -> bytes:
     """Return what :func:`save` writes."""
     from safetensors.numpy import save as serialise
 
+    metadata, tensors = _contents(estimator)
+    return _sorted_header(serialise(tensors, metadata))
+
+
+def checksum(estimator: Estimator) -> str:
+    """Return the SHA-256 that the file of a fitted estimator states of its contents."""
+    return _contents(estimator)[0]["checksum"]
+
+
+def _contents(estimator: Estimator) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """Return metadata, with their checksum, and tensors of the file of a fitted estimator."""
     estimator._check_fitted()
     learned = estimator._learned()
     profile = vars(learned.pop("source_"))
@@ -70,7 +81,7 @@ def to_bytes(estimator: Estimator) -> bytes:
         "source": _to_json(scalars, "learned"),
     }
     metadata["checksum"] = _checksum(metadata, tensors)
-    return _sorted_header(serialise(tensors, metadata))
+    return metadata, tensors
 
 
 def load(path: str | Path, *, methods: Mapping[str, Callable[..., Estimator]] | None = None) -> Estimator:

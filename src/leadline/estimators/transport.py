@@ -17,6 +17,7 @@ from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved, drive
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
+from leadline.numeric import of_class
 from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
@@ -43,22 +44,22 @@ class TransportEstimator(SoftmaxEstimator):
         super().__init__(temperature_scaling=temperature_scaling)
         self.solver = solver
 
-    def _fit_softmax(self, log_probabilities: Array, correct: NDArray[np.bool_], labels: IntArray) -> None:
-        del log_probabilities, correct
+    def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
+        del log_probabilities, predicted
         if self.solver not in ("auto", "exact", "dual"):
             raise InputError(f"solver must be 'auto', 'exact' or 'dual'; got {self.solver!r}.")
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
 
     @abstractmethod
-    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
+    def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         """Return the value of each row, shape (n,), given where its mass goes.
 
         Parameters
         ----------
-        log_probabilities
-            Shape (n, k): of the k labels that the source has.
+        logits
+            Shape (n, c).
         shares
-            Shape (n, k): the share of each row's mass that goes to each of them.
+            Shape (n, k): the share of each row's mass that goes to each of the k labels that the source has.
         tied
             Shape (n,): how many rows have the same shares for the same reason.
         """
@@ -75,7 +76,8 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        probabilities: FloatArray = np.array(logits, dtype=np.float32 if coarse else np.float64, order="C")
+        outputs, dtype = self.source_.outputs(logits), np.float32 if coarse else np.float64
+        probabilities: FloatArray = np.array(outputs, dtype=dtype, order="C")
         probabilities -= probabilities.max(axis=1, keepdims=True)
         probabilities /= self.temperature_
         np.exp(probabilities, out=probabilities)
@@ -95,10 +97,7 @@ class TransportEstimator(SoftmaxEstimator):
         sums = self._dual_sums(logits, state)
         if not state["final"]:
             return Reduced(Reduced.from_values(logits, np.zeros(len(logits)), **sums).sums)
-        values = [
-            self._values(self._take(self._log_softmax(tile)), *self._dual_shares(tile, state))
-            for tile in row_blocks(logits, _TILE_VALUES)
-        ]
+        values = [self._values(tile, *self._dual_shares(tile, state)) for tile in row_blocks(logits, _TILE_VALUES)]
         return Reduced.from_values(logits, np.concatenate(values), **sums)
 
     def _dual_sums(self, logits: FloatArray, state: State) -> dict[str, Array]:
@@ -156,9 +155,8 @@ class TransportEstimator(SoftmaxEstimator):
         if found is None:
             return None
         shares, tied = found
-        log_probabilities = self._take(self._log_softmax(logits))
-        kept = float((shares * np.exp(log_probabilities)).sum())
-        return {}, Reduced.from_values(logits, self._values(log_probabilities, shares, tied), kept=kept)
+        kept = float((shares * np.exp(self._take(self._log_softmax(logits)))).sum())
+        return {}, Reduced.from_values(logits, self._values(logits, shares, tied), kept=kept)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         n = float(total.sums["count"].sum())
@@ -196,7 +194,8 @@ class ConfidenceTransport(TransportEstimator):
     where ``||e_k - p_i||_1 / 2 = 1 - p_ik``. Published code draws n one-hot labels and solves an n x n problem; equal
     labels are equal points, and merging equal points changes no plan's cost, so the n x c problem has the same value.
     Labels that the source does not have receive no mass. ``correctness`` is one minus each row's own cost; rows with
-    equal probabilities share theirs.
+    equal probabilities share theirs. Where a classifier with a threshold of its own does not predict the likeliest
+    class, that is multiplied by the probability of the predicted class over that of the likeliest one.
 
     Examples
     --------
@@ -210,9 +209,12 @@ class ConfidenceTransport(TransportEstimator):
     method = "cot"
     _needs_one_plan = False
 
-    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
+    def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
-        return np.asarray(np.einsum("ik,ik->i", shares, np.exp(log_probabilities)))
+        log_probabilities = self._log_softmax(logits)
+        kept = np.einsum("ik,ik->i", shares, np.exp(self._take(log_probabilities)))
+        short = of_class(log_probabilities, logits.argmax(axis=1)) - log_probabilities.max(axis=1)
+        return np.asarray(kept * np.exp(short))
 
 
 class ThresholdedTransport(TransportEstimator):
@@ -261,8 +263,8 @@ class ThresholdedTransport(TransportEstimator):
         errors = round((1.0 - self.source_accuracy_) * self.n_source_)
         self.threshold_ = _matching_cost(np.concatenate(costs), np.concatenate(masses), errors)
 
-    def _values(self, log_probabilities: FloatArray, shares: Array, tied: Array) -> Array:
-        costs, masses = _pieces(log_probabilities, shares, tied)
+    def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
+        costs, masses = _pieces(self._take(self._log_softmax(logits)), shares, tied)
         return np.asarray((masses * (costs <= self.threshold_)).sum(axis=1))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:

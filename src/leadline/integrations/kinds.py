@@ -18,6 +18,7 @@ def outputs_of_kind(
     labels: Any = None,
     metadata: Mapping[str, Any] | None = None,
     classes: Sequence[str] | None = None,
+    predictions: Any = None,
 ) -> Outputs:
     """Return values as outputs, given what they are.
 
@@ -25,7 +26,7 @@ def outputs_of_kind(
     ----------
     kind
         ``"logits"`` or ``"probabilities"``, shape (n, c), or ``"scores"``, shape (n,).
-    values, labels, metadata, classes
+    values, labels, metadata, classes, predictions
         As for ``Outputs``, ``Outputs.from_probabilities`` and ``Outputs.from_scores``.
 
     Examples
@@ -39,7 +40,7 @@ def outputs_of_kind(
         "scores": Outputs.from_scores,
     }
     check_kind(kind)
-    return makers[kind](values, labels=labels, metadata=metadata, classes=classes)
+    return makers[kind](values, labels=labels, metadata=metadata, classes=classes, predictions=predictions)
 
 
 def check_kind(kind: str) -> None:

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leadline.data.arrays import one_line
+from leadline.data.decisions import DecisionError
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.integrations.kinds import labels_by_class, outputs_of_kind
 
 _METHOD = {"probabilities": "predict_proba", "decision": "decision_function"}
 _OTHER = {"probabilities": "decision", "decision": "probabilities"}
-_MOST_DIFFERENT = 0.01  # support vector machines break ties between votes in another way than their margins do
 
 
 def from_sklearn(
@@ -53,11 +52,11 @@ def from_sklearn(
     Probabilities come first, as their logarithms are on the scale that softmax methods expect. Margins are on a scale
     of their own; those of two classes, d, become the logits (-d/2, d/2).
 
-    What is estimated is how often the class with the largest output is right. ``predict`` is called too, and outputs
-    that disagree with it in more than one row of a hundred are refused: the estimate would be that of another
-    classifier. This happens with a threshold of its own, and often with ``SVC(probability=True)``, whose ``predict``
-    follows the margins. Fewer rows are let through, as a plain ``SVC`` breaks ties between votes in another way than
-    its margins do.
+    What is estimated is how often ``predict`` is right. It is called too, and outputs of more than two classes whose
+    largest disagrees with it in more than one row of a hundred are refused: the estimate would be that of another
+    classifier. Of two classes, the threshold that ``predict`` follows is found from the rows, such as that of
+    ``FixedThresholdClassifier`` and ``TunedThresholdClassifierCV``. A few rows that differ are let through, as a plain
+    ``SVC`` breaks ties between votes in another way than its margins do.
 
     Examples
     --------
@@ -86,14 +85,18 @@ def from_sklearn(
             f"classifier must give one output for each of its {len(classes)} classes; {_METHOD[use]} of the {name} "
             f"gives shape {values.shape}. For a support vector machine set decision_function_shape='ovr'."
         )
-    _check_agreement(values, predicted, classes, f"{_METHOD[use]} of the {name}", _OTHER[use])
-    return outputs_of_kind(
-        "probabilities" if use == "probabilities" else "logits",
-        values,
-        None if y is None else labels_by_class(y, classes, "y"),
-        metadata,
-        [str(label) for label in classes],
-    )
+    labels = None if y is None else labels_by_class(y, classes, "y")
+    predictions = labels_by_class(predicted, classes, "the predictions")
+    try:
+        return outputs_of_kind(
+            "probabilities" if use == "probabilities" else "logits",
+            values, labels, metadata, [str(label) for label in classes], predictions=predictions,
+        )  # fmt: skip
+    except DecisionError as error:
+        raise InputError(
+            f"classifier must decide by its outputs; {_METHOD[use]} of the {name} disagrees with predict in "
+            f"{error.different} of {len(predictions)} rows. Try use={_OTHER[use]!r}."
+        ) from error
 
 
 def _choose(classifier: Any, name: str, use: str | None) -> Literal["probabilities", "decision"]:
@@ -127,15 +130,3 @@ def _several_outputs(name: str) -> InputError:
         f"classifier must predict one class for each row; the {name} predicts several outputs. "
         "Estimate each of them by itself, from its own probabilities: Outputs.from_probabilities."
     )
-
-
-def _check_agreement(values: NDArray[Any], predicted: NDArray[Any], classes: list[Any], what: str, other: str) -> None:
-    """Refuse outputs whose largest value is often not that of the predicted class."""
-    places = labels_by_class(predicted, classes, "the predictions")
-    rows = np.arange(len(values))
-    different = int(np.count_nonzero(values[rows, places] < values.max(axis=1)))
-    if different > _MOST_DIFFERENT * len(values):
-        raise InputError(
-            f"classifier must predict the class with the largest output; {what} disagrees with predict in {different} "
-            f"of {len(values)} rows. Try use={other!r}, or give a classifier without a threshold of its own."
-        )

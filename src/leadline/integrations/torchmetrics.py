@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.outputs import as_logits
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced
@@ -51,7 +50,7 @@ class AccuracyEstimate(Metric):  # type: ignore[misc, unused-ignore]
 
     def update(self, logits: Any) -> None:
         """Take more rows, shape (n, c)."""
-        block = as_logits(logits, n_classes=self.model.n_classes_, partial=True)
+        block = self.model.rows_of(logits, partial=True)
         if not len(block):
             return
         for name, amount in self.model.reduce(block, self.model.start()).sums.items():

@@ -54,7 +54,7 @@ def class_names(outputs: Outputs) -> tuple[str, ...]:
 
 def predicted_shares(outputs: Outputs) -> NDArray[np.float64]:
     """Return how often each class is predicted, shape (c,)."""
-    counts = np.bincount(outputs.logits.argmax(axis=1), minlength=outputs.n_classes)
+    counts = np.bincount(outputs.predictions, minlength=outputs.n_classes)
     return np.asarray(counts / len(outputs), dtype=np.float64)
 
 
@@ -109,7 +109,7 @@ def _precision(outputs: Outputs) -> list[float | None]:
     """Return the true accuracy of the predictions of each class; None where there is none to know."""
     if outputs.labels is None:
         return [None] * outputs.n_classes
-    predicted = outputs.logits.argmax(axis=1)
+    predicted = outputs.predictions
     counts = np.bincount(predicted, minlength=outputs.n_classes)
     right = np.bincount(predicted[predicted == outputs.labels], minlength=outputs.n_classes)
     return [float(r / n) if n else None for r, n in zip(right, counts, strict=True)]

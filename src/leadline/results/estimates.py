@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from leadline.results.estimate import Estimate
+from leadline.results.frames import Tabular
 
 MISSING = "(missing)"
 
@@ -59,7 +61,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class Estimates(Tabular):
     """Estimates on a target and on each of its segments.
 
     Attributes
@@ -72,12 +74,18 @@ class Estimates:
         The estimates on the segments, in the order of their values.
     left_out
         What was bad and not taken.
+    model_id
+        The id of the model (``Estimator.model_id``).
+    estimated_at
+        When the estimates were made, in UTC.
     """
 
     by: tuple[str, ...]
     overall: Segment
     rows: tuple[Segment, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    model_id: str | None = None
+    estimated_at: datetime | None = None
 
     def __iter__(self) -> Iterator[Segment]:
         """Go through the segments."""
@@ -94,6 +102,14 @@ class Estimates:
             "overall": self.overall.to_dict(),
             "rows": [row.to_dict() for row in self.rows],
             "left_out": [vars(item) for item in self.left_out],
+            **self.origin(),
+        }
+
+    def origin(self) -> dict[str, str | None]:
+        """Return which model made the estimates, and when, as plain values."""
+        return {
+            "model_id": self.model_id,
+            "estimated_at": None if self.estimated_at is None else self.estimated_at.isoformat(timespec="seconds"),
         }
 
     def by_pull(self) -> list[tuple[Segment, float]]:
@@ -106,7 +122,8 @@ class Estimates:
         """Return the segments as an Arrow table; without segments, one row for all rows.
 
         Columns: those of ``by``, ``accuracy``, ``interval_low``, ``interval_high``, ``confidence_level``,
-        ``n_samples``, ``method``, ``shift`` (null where it was not judged) and ``truth`` (null without labels).
+        ``n_samples``, ``method``, ``shift`` (null where it was not judged), ``truth`` (null without labels),
+        ``model_id`` and ``estimated_at``.
         """
         import pyarrow as pa
 
@@ -122,18 +139,10 @@ class Estimates:
             "method": pa.array([one.method for one in found], pa.string()),
             "shift": pa.array([None if one.shift is None else one.shift.kind.value for one in found], pa.string()),
             "truth": pa.array([row.truth for row in rows], pa.float64()),
+            "model_id": pa.array([self.model_id] * len(rows), pa.string()),
+            "estimated_at": pa.array([self.estimated_at] * len(rows), pa.timestamp("us", "UTC")),
         }
         return pa.table(columns)
-
-    def to_pandas(self) -> Any:
-        """Return the same as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Return the same as a polars DataFrame."""
-        import polars
-
-        return polars.from_arrow(self.to_arrow())
 
     def __str__(self) -> str:
         """Return a line for all rows, and one for each segment."""

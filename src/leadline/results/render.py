@@ -304,7 +304,7 @@ def _json(document: Document, console: Console) -> str:
 def _csv(document: Document, console: Console) -> str:
     """CSV with a header; a pair such as an interval becomes two columns, ``_low`` and ``_high``."""
     del console
-    records = [_flat(record) for record in document.records]
+    records = [flat(record) for record in document.records]
     names = list(dict.fromkeys(name for record in records for name in record))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -313,15 +313,15 @@ def _csv(document: Document, console: Console) -> str:
     return text.getvalue()
 
 
-def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record without pairs: the ends of an interval become two fields."""
-    flat: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, list | tuple):
-            flat[f"{name}_low"], flat[f"{name}_high"] = (plain(end) for end in value)
+            fields[f"{name}_low"], fields[f"{name}_high"] = (plain(end) for end in value)
         else:
-            flat[name] = plain(value)
-    return flat
+            fields[name] = plain(value)
+    return fields
 
 
 def _markdown(document: Document, console: Console) -> str:

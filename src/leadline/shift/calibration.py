@@ -1,4 +1,4 @@
-"""Temperature scaling (Guo et al., 2017), and thresholds that match the source error."""
+"""Temperature scaling (Guo et al., 2017), Platt scaling's bias, and thresholds that match the source error."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.numeric import golden_section
+from leadline.numeric import golden_section, sigmoid
 
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
+_MOST_BIAS = 15.0  # log-odds of one millionth
 
 
 def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
@@ -34,6 +35,42 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
         return float(np.mean(np.log(np.exp(shifted * scale).sum(axis=1)) - of_label * scale))
 
     return float(np.exp(golden_section(loss, *np.log(TEMPERATURE_RANGE))))
+
+
+def fit_bias(logits: FloatArray, labels: IntArray) -> float:
+    """Return what Platt scaling adds to the log-odds of the second of two classes, before it divides by a temperature.
+
+    Zero where larger log-odds do not make the second class likelier.
+
+    Parameters
+    ----------
+    logits
+        Shape (n, 2).
+    labels
+        Shape (n,): 0 or 1.
+
+    Notes
+    -----
+    Labels count as Platt's targets, (n_1 + 1) / (n_1 + 2) and 1 / (n_0 + 2), which keeps the optimum finite where the
+    classes can be told apart without error (Platt, 1999).
+    """
+    from scipy.optimize import minimize
+
+    odds = np.asarray(logits[:, 1] - logits[:, 0], dtype=np.float64)
+    middle, spread = float(odds.mean()), float(odds.std()) or 1.0
+    scaled, n_second = (odds - middle) / spread, int(labels.sum())
+    wanted = np.where(labels == 1, (n_second + 1) / (n_second + 2), 1 / (len(labels) - n_second + 2))
+
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        score = parameters[0] * scaled + parameters[1]
+        residual = sigmoid(score) - wanted
+        value = np.mean(np.logaddexp(0.0, score) - wanted * score)
+        return float(value), np.array([np.mean(residual * scaled), np.mean(residual)])
+
+    slope, intercept = minimize(loss, np.array([spread, middle]), jac=True, method="L-BFGS-B").x
+    if slope <= 0.0:
+        return 0.0
+    return float(np.clip(intercept * spread / slope - middle, -_MOST_BIAS, _MOST_BIAS))
 
 
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:

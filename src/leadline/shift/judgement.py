@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, normal_quantile, sigmoid, softmax, top_two
+from leadline.numeric import Array, normal_quantile, of_class, sigmoid, softmax, top_two
 from leadline.results.shift import Shift, ShiftKind
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain
 from leadline.shift.priors import restoring_bias
@@ -144,7 +145,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     explained = explain(*profile.explained_rows, scores[places])
     restoring = restoring_bias(scores, profile.marginal)
     reweighting = restoring_bias(scores, explained.label_marginal)
-    read = row_readings(profile, scores, restoring, reweighting)
+    read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
     readings = {name: float(values.mean()) for name, values in read.items()}
     label_shift, collapse = (float(values.mean()) for values in branches(profile, read))
     weight = explained.collapse_weight
@@ -160,17 +161,18 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
 
 
-def row_readings(profile: SourceProfile, scores: FloatArray, restoring: Array, reweighting: Array) -> dict[str, Array]:
-    """Return the five readings of each row, shape (n,) each.
+def row_readings(
+    profile: SourceProfile, scores: FloatArray, predicted: NDArray[np.intp], restoring: Array, reweighting: Array
+) -> dict[str, Array]:
+    """Return the five readings of each row, shape (n,) each, given calibrated log-probabilities and predicted classes.
 
     ``confidence``; ``thresholded``, whether the log-odds reach the source's threshold; ``restored``, the probability of
     the predicted class once the class shares are the source's again; ``restored_thresholded``; and ``reweighted``, the
     same with the class shares estimated under label shift.
     """
-    rows = np.arange(len(scores))
-    top, _, odds = top_two(scores)
-    restored = softmax(scores + restoring.astype(scores.dtype))[rows, top].astype(np.float64)
-    reweighted = softmax(scores + reweighting.astype(scores.dtype))[rows, top].astype(np.float64)
+    odds = top_two(scores, predicted)[2]
+    restored = of_class(softmax(scores + restoring.astype(scores.dtype)), predicted)
+    reweighted = of_class(softmax(scores + reweighting.astype(scores.dtype)), predicted)
     return {
         "confidence": sigmoid(odds),
         "thresholded": (odds >= profile.threshold).astype(np.float64),

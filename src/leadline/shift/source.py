@@ -9,9 +9,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, log_softmax, sigmoid, softmax, top_two
-from leadline.shift.calibration import fit_temperature, matching_threshold
+from leadline.shift.calibration import fit_bias, fit_temperature, matching_threshold
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -38,6 +39,8 @@ def sample_size(n_classes: int) -> int:
 class SourceProfile:
     """The labelled source, as far as targets are judged against it.
 
+    Rows, of source and target, are logits whose largest value is that of the predicted class.
+
     Attributes
     ----------
     logits, labels
@@ -54,6 +57,11 @@ class SourceProfile:
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
     reactivity
         Fall of confidence over fall of thresholded confidence when logits are only flattened.
+    decision_threshold
+        Probability of the second of two classes from which the classifier predicts it; None for the largest output.
+    bias
+        What calibration adds to the log-odds of the second class of a classifier with a threshold, whose probabilities
+        are often those of other class shares; 0 without.
     """
 
     logits: NDArray[np.float32]
@@ -66,10 +74,19 @@ class SourceProfile:
     restored_threshold: float
     ranking: float
     reactivity: float
+    decision_threshold: float | None = None
+    bias: float = 0.0
 
     @classmethod
     def learn(
-        cls, logits: NDArray[np.float32], labels: IntArray, *, marginal: Array, accuracy: float, n_rows: int
+        cls,
+        logits: NDArray[np.float32],
+        labels: IntArray,
+        *,
+        marginal: Array,
+        accuracy: float,
+        n_rows: int,
+        decision_threshold: float | None = None,
     ) -> Self:
         """Learn from labelled rows.
 
@@ -81,12 +98,18 @@ class SourceProfile:
             Shape (c,): class shares of the whole source.
         accuracy, n_rows
             Of the whole source.
+        decision_threshold
+            Of the classifier.
         """
         n, c = logits.shape
         few = slice(max(_LEAST_ROWS, _TEMPERATURE_VALUES // c))
-        temperature = fit_temperature(logits[few], labels[few])
-        scores = _scores(logits, temperature)
-        top, _, odds = top_two(scores)
+        outputs, top, bias = from_decision(logits, decision_threshold), logits.argmax(axis=1), 0.0
+        if decision_threshold is not None:
+            bias = fit_bias(outputs, labels)
+            outputs = _biased(outputs, bias)
+        temperature = fit_temperature(outputs[few], labels[few])
+        scores = _scores(outputs, temperature)
+        odds = top_two(scores, top)[2]
         correct = top == labels
         threshold = matching_threshold(odds, correct)
         restored = softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype))[np.arange(n), top]
@@ -100,7 +123,9 @@ class SourceProfile:
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
             ranking=_ranking(odds, correct),
-            reactivity=_reactivity(scores, threshold),
+            reactivity=_reactivity(scores, top, threshold),
+            decision_threshold=decision_threshold,
+            bias=bias,
         )
 
     @property
@@ -109,9 +134,17 @@ class SourceProfile:
         beyond = (min(self.reactivity, _MOST_REACTIVITY) - _REACTIVITY_CENTRE) / _REACTIVITY_WIDTH
         return float(sigmoid(np.asarray(beyond)))
 
+    def rows(self, logits: FloatArray) -> FloatArray:
+        """Return a classifier's outputs, shape (n, c), as rows whose largest value is that of the predicted class."""
+        return to_decision(logits, self.decision_threshold)
+
+    def outputs(self, rows: FloatArray) -> FloatArray:
+        """Return the classifier's outputs that :meth:`rows` made into rows, with the bias of the calibration."""
+        return _biased(from_decision(rows, self.decision_threshold), self.bias)
+
     def log_probabilities(self, logits: FloatArray) -> FloatArray:
-        """Return calibrated log-probabilities, shape (n, c)."""
-        return _scores(logits, self.temperature)
+        """Return calibrated log-probabilities of rows, shape (n, c)."""
+        return _scores(self.outputs(logits), self.temperature)
 
     @cached_property
     def explained_rows(self) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -121,6 +154,11 @@ class SourceProfile:
         few = slice(max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // c)))
         centred = scores - scores.mean(axis=0)
         return scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few]
+
+
+def _biased(logits: FloatArray, bias: float) -> FloatArray:
+    """Return logits, shape (n, c), with a bias on the log-odds of the second of two classes."""
+    return logits + np.array([-bias / 2, bias / 2], dtype=logits.dtype) if bias else logits
 
 
 def _scores(logits: FloatArray, temperature: float) -> FloatArray:
@@ -141,11 +179,11 @@ def _ranking(odds: FloatArray, correct: NDArray[np.bool_]) -> float:
     return float(np.clip(2 * auc - 1, 0.0, 1.0))
 
 
-def _reactivity(scores: FloatArray, threshold: float) -> float:
+def _reactivity(scores: FloatArray, top: NDArray[np.intp], threshold: float) -> float:
     """Return the fall of confidence over that of thresholded confidence when logits are only flattened."""
 
     def read(factor: float) -> tuple[float, float]:
-        odds = top_two(factor * scores)[2].astype(np.float64)
+        odds = top_two(factor * scores, top)[2].astype(np.float64)
         return float(np.mean(sigmoid(odds))), float(np.mean(odds >= threshold))
 
     base = np.array(read(1.0))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray, IntArray, as_logits
+from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS, PAPER, PAPER_ANCHORS
 from leadline.estimators.alsa.folds import assign_folds, fold_slices, joined_history
@@ -341,7 +341,7 @@ class ALSA(Estimator):
 
     def influence(self, logits: Any) -> NDArray[np.float64]:
         """Return the total influence of the anchors on each row, the mean over the fits, shape (n,)."""
-        vectors = self._vectors(as_logits(logits, n_classes=self._check_fitted()))
+        vectors = self._vectors(self.rows_of(logits))
         return np.asarray(np.mean([self._kernel.influence(vectors, field) for field in self._fields()], axis=0))
 
     def _felt(self, vectors: FloatArray, field: AnchorField[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
