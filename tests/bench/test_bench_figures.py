@@ -51,7 +51,10 @@ def test_curves_of_cifar_are_those_of_the_targets_collected_anew(tmp_path: Path)
 
 
 def test_every_figure_becomes_a_file(tmp_path: Path) -> None:
-    put(tmp_path, "ablation", "citation-graphs", {("a-gcn", "x", "Lrn"): 0.01})
+    for experiment in ("ablation", "ablation-paper"):
+        put(tmp_path, experiment, "citation-graphs", {("a-gcn", "x", "Lrn"): 0.01})
     paths = draw_figures(tmp_path, tmp_path / "figures", kind="svg")
-    assert [path.name for path in paths] == ["ablation.svg", "ablation-citation-graphs-networks.svg"]
+    assert [path.stem for path in paths] == [
+        "ablation", "ablation-citation-graphs-networks", "ablation-paper", "ablation-paper-citation-graphs-networks",
+    ]  # fmt: skip
     assert all(path.read_bytes().startswith(b"<?xml") for path in paths)

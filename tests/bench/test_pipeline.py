@@ -208,12 +208,17 @@ def test_alpha_sweep_equals_separate_fits(tmp_path: Path, make_outputs: Callable
 
 
 def test_every_experiment_names_options_that_exist() -> None:
-    from leadline.estimators import make
+    from leadline.estimators import ALSA, make
 
     for variants in EXPERIMENTS.values():
         assert len({variant.name for variant in variants}) == len(variants)
         for variant in variants:
             make(variant.method, **variant.options)
+    for name in ("ablation", "init", "alpha", "anchors", "rectify"):
+        for ours, papers in zip(EXPERIMENTS[name], EXPERIMENTS[f"{name}-paper"], strict=True):
+            assert papers.name == ours.name
+            influence = "gaussian" if ours.method == "alsa-g" else "exponential"
+            assert make(papers.method, **papers.options).get_params() == ALSA.paper(influence, **ours.options).get_params()
     with pytest.raises(InputError, match="experiment must be one of main"):
         experiments.run_experiment(SUITES["mnist"], "nothing", Path(), Path())
 

@@ -18,7 +18,7 @@ from leadline.bench.datasets.suite import Suite
 from leadline.bench.experiments import TrainingTime
 from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.metrics import Score, scores_by
-from leadline.bench.rows import Row, save_json, sources
+from leadline.bench.rows import PAPER_SUFFIX, Row, save_json, sources
 from leadline.data.files import read_outputs
 from leadline.errors import InputError
 from leadline.estimators.alsa.band import band_width
@@ -115,7 +115,7 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
                 entry["paper_rows"][paper_row] = _scores(matching)
             if re.search(CORRUPTION, paper_row) and (fallen := _fallen(group, matching)):
                 entry["large_drops"] = _scores(fallen)
-        if group[0].experiment == "init":  # the claim about it is one about each target
+        if group[0].experiment.removesuffix(PAPER_SUFFIX) == "init":  # the claim about it is one about each target
             entry["by_target"] = {
                 target: errors_of(_scores([row for row in counted if row.target == target]))
                 for target in sorted({row.target for row in counted})

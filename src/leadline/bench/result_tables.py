@@ -11,6 +11,7 @@ from leadline.bench.datasets import SUITES, get_suite
 from leadline.bench.experiments import TRAINING_SIZES
 from leadline.bench.graphs.paper_tables import error_text, graph_tables
 from leadline.bench.records import reported_scores
+from leadline.bench.rows import PAPER_SUFFIX
 from leadline.errors import InputError
 from leadline.estimators import METHODS
 from leadline.results.render import Cell, Document, Table
@@ -187,7 +188,7 @@ def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: 
         }
         rows: list[list[Cell | str]] = []
         for method, score in theirs.items():
-            if method.endswith("-paper") and not any(method in scores for scores in ours.values()):
+            if method.endswith(PAPER_SUFFIX) and not any(method in scores for scores in ours.values()):
                 continue  # the paper's number stands beside our own choices already
             measured = [_cell(scores.get(method), best[suite], digits=2) for suite, scores in ours.items()]
             stated = Cell(error_text(score, 100.0, digits=2), style="bold" if score["mae"] == lowest else "")

@@ -21,6 +21,9 @@ from leadline.estimators import METHODS
 from leadline.estimators.alsa.model import ALSA, rectification_threshold
 from leadline.version import __version__
 
+#: What the names of variants and experiments with the paper's own choices end with.
+PAPER_SUFFIX = "-paper"
+
 
 @dataclass(frozen=True)
 class Row:
