@@ -176,9 +176,7 @@ def logits(
 def run(
     name: NameArgument,
     *,
-    experiment: Annotated[
-        str, typer.Option("--experiment", help=_EXPERIMENT_HELP)
-    ] = "main",
+    experiment: Annotated[str, typer.Option("--experiment", help=_EXPERIMENT_HELP)] = "main",
     data: DataOption = _DATA,
     out: OutOption = _OUT,
     methods: Annotated[
