@@ -64,9 +64,10 @@ def test_cifar10_remapped_has_the_same_images_and_the_groups_of_their_classes(
 ) -> None:
     write_cifar_binary(tmp_path, rng, n=40)
     write_cifar_shifts(tmp_path, rng)
-    group_of = np.array([0, 0, 1, 2, 1, 2, 1, 1, 0, 0])  # vehicles, animals of the wild, pets
+    group_of = np.array([0, 0, 1, 2, 1, 2, 1, 1, 0, 0])  # vehicles, wild animals, pets
     load, load_three = SUITES["cifar10"].load, SUITES["cifar10-three"].load
-    assert load is not None and load_three is not None
+    assert load is not None
+    assert load_three is not None
     plain, three = (found(tmp_path, Options(), "resnet18", 0) for found in (load, load_three))
     pairs = {"train": (plain.training, three.training), "source": (plain.source, three.source)}
     pairs |= {name: (plain.targets[name](), three.targets[name]()) for name in ("cifar-10.1", "fog_3")}

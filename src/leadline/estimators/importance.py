@@ -103,7 +103,7 @@ class ImportanceReweighting(SoftmaxEstimator):
             return np.asarray(np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall))
 
     def _cell_weights(self, total: Reduced) -> NDArray[np.float64]:
-        """Return the weights of the source cells up to a factor, shape (n_bins, c); a cell without rows may have any."""
+        """Return the weights of the source cells up to a factor, shape (n_bins, c)."""
         if self.weights == "kliep":
             return self._kliep_weights(total)
         source = self.source_counts_.sum(axis=1)

@@ -1,6 +1,6 @@
 """CIFAR-10 remapped to two and three classes, which can be looked at in logit space.
 
-The paper remaps CIFAR-10 to three classes and does not say which: here they are vehicles, animals of the wild, and pets.
+The paper remaps CIFAR-10 to three classes and does not say which; here they are vehicles, wild animals and pets.
 ``cifar10-three`` trains the paper's network on them, from the files of ``cifar10``. The others need no training: the
 logit of a group is the logarithm of the summed exponentials of its classes' logits, so that its softmax is the
 probability that a public ResNet gives to the group.
