@@ -21,6 +21,7 @@ _LEGEND = (
     "targets, models and seeds. Reported numbers are the paper's, of its own models and data; a suite marked ~ is a "
     "similar shift on other data or models."
 )
+_FEW_TARGETS = 8
 
 
 def list_document(data: Path) -> Document:
@@ -95,11 +96,13 @@ def result_document(
     main = measured["experiments"].get("main", {})
     claims = [claim for claim in check_claims(measured) if suites is None or claim.verdict != "no data"]
     tables = [
-        _mae_table(main),
+        suite_table(main),
         *_side_by_side(main, reported, [row for name in waiting for row in get_suite(name).paper]),
         *graph_tables(main, reported, wanted=any(get_suite(name).graphs for name in waiting)),
         _agreement_table(main, "r2", "Measured: R2 against y = x"),
         _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
+        *network_tables(main),
+        *target_tables(main),
     ]
     tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
     tables += [time_table(measured["training_time"]), _claims_table(claims)]
@@ -154,21 +157,54 @@ def _methods(main: Mapping[str, Any]) -> list[str]:
     return [method for method in METHODS if method in found] + [method for method in found if method not in METHODS]
 
 
-def _mae_table(main: Mapping[str, Any]) -> Table:
+def suite_table(main: Mapping[str, Any]) -> Table:
     """Return all methods on all suites."""
-    methods = _methods(main)
+    groups = {_name(suite, entry): errors_of(entry["all"]) for suite, entry in main.items()}
+    return _error_table("suite", groups, _methods(main), "Measured: all targets of each suite")
+
+
+def network_tables(main: Mapping[str, Any]) -> list[Table]:
+    """Return all methods with each network, for each suite of graphs; "all" holds those of the paper."""
+    return [
+        _error_table(
+            "network",
+            {"all": errors_of(entry["all"])} | {kind: errors_of(scores) for kind, scores in entry["by_kind"].items()},
+            _methods({suite: entry}),
+            f"Measured: each network, {_name(suite, entry)}",
+        )
+        for suite, entry in main.items()
+        if "by_kind" in entry
+    ]
+
+
+def target_tables(suites: Mapping[str, Any], experiment: str = "main") -> list[Table]:
+    """Return all variants on each target, for each suite that has few of them."""
+    about = "" if experiment == "main" else f", experiment {experiment}"
+    return [
+        _error_table(
+            "target",
+            entry["by_target"],
+            _methods({suite: entry}),
+            f"Measured: each target, {_name(suite, entry)}{about}",
+        )
+        for suite, entry in suites.items()
+        if 1 < len(entry.get("by_target", ())) <= _FEW_TARGETS
+    ]
+
+
+def _error_table(what: str, groups: Mapping[str, Mapping[str, float]], variants: Sequence[str], title: str) -> Table:
+    """Return the errors of variants on groups of estimates in points; the smallest of each group stands out."""
     rows: list[list[Cell | str]] = []
-    for suite, entry in main.items():
-        errors = errors_of(entry["all"])
+    for name, errors in groups.items():
         best = min(errors.values())
         cells = [
-            Cell(f"{100 * errors[method]:.1f}", style="bold green" if errors[method] == best else "")
-            if method in errors
+            Cell(f"{100 * errors[variant]:.1f}", style="bold green" if errors[variant] == best else "")
+            if variant in errors
             else Cell("")
-            for method in methods
+            for variant in variants
         ]
-        rows.append([_name(suite, entry), *cells])
-    return Table(("suite", *methods), rows, "Measured: all targets of each suite")
+        rows.append([name, *cells])
+    return Table((what, *variants), rows, title)
 
 
 def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: Sequence[str]) -> list[Table]:
