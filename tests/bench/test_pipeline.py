@@ -218,10 +218,8 @@ def test_every_experiment_names_options_that_exist() -> None:
     for name in ("ablation", "init", "alpha", "anchors", "rectify"):
         for ours, papers in zip(EXPERIMENTS[name], EXPERIMENTS[f"{name}-paper"], strict=True):
             assert papers.name == ours.name
-            influence = "gaussian" if ours.method == "alsa-g" else "exponential"
-            assert (
-                make(papers.method, **papers.options).get_params() == ALSA.paper(influence, **ours.options).get_params()
-            )
+            expected = ALSA.paper("gaussian" if ours.method == "alsa-g" else "exponential", **ours.options)
+            assert make(papers.method, **papers.options).get_params() == expected.get_params()
     with pytest.raises(InputError, match="experiment must be one of main"):
         experiments.run_experiment(SUITES["mnist"], "nothing", Path(), Path())
 
