@@ -21,7 +21,13 @@ from rich.console import Console
 from leadline.bench.claims import check_claims
 from leadline.bench.graphs.paper_tables import graph_tables
 from leadline.bench.records import load_measured, load_reported
-from leadline.bench.result_tables import network_tables, result_document, suite_table, target_tables
+from leadline.bench.result_tables import (
+    experiment_table,
+    network_tables,
+    result_document,
+    suite_table,
+    target_tables,
+)
 from leadline.results.render import Document, Table, render
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +41,6 @@ def parts(measured: Mapping[str, Any]) -> dict[str, str]:
     experiments, reported = measured["experiments"], load_reported()
     main = experiments["main"]
     graphs = {name: entry for name, entry in main.items() if "by_kind" in entry}
-    digits = {"mnist-raw": main["mnist-raw"]}
     claims = [
         [claim.claim, claim.verdict, "" if not claim.evidence else "paper's" if claim.own_data else "similar"]
         for claim in check_claims(measured)
@@ -43,14 +48,16 @@ def parts(measured: Mapping[str, Any]) -> dict[str, str]:
     tables = {
         "suites": [suite_table(main)],
         "claims": [Table(("claim", "verdict", "data"), claims, left=(0, 1, 2))],
-        "digits": target_tables(digits),
+        "MNIST-M": [
+            table
+            for name, entries in experiments.items()
+            if name.startswith(("init", "ablation"))
+            and (table := experiment_table(name, entries, "MNIST/MNIST-M")).rows
+        ],
         "networks": [*network_tables(graphs), *target_tables(graphs)],
         "graphs beside the paper's": graph_tables(graphs, reported, wanted=False),
         "everything": result_document(measured, reported).tables,
     }
-    for experiment in ("ablation-paper", "init-paper", "init"):
-        kept = {name: entry for name, entry in experiments.get(experiment, {}).items() if name == "mnist-raw"}
-        tables[f"digits, {experiment}"] = target_tables(kept, experiment)
     return {name: render(Document([], [], found), "md", Console()) for name, found in tables.items()}
 
 

@@ -104,7 +104,7 @@ def result_document(
         *network_tables(main),
         *target_tables(main),
     ]
-    tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
+    tables += [experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
     tables += [time_table(measured["training_time"]), _claims_table(claims)]
     data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
     notes = [f"{name} was not measured; `leadline bench reproduce {name}` does it." for name in waiting]
@@ -177,17 +177,16 @@ def network_tables(main: Mapping[str, Any]) -> list[Table]:
     ]
 
 
-def target_tables(suites: Mapping[str, Any], experiment: str = "main") -> list[Table]:
-    """Return all variants on each target, for each suite that has few of them."""
-    about = "" if experiment == "main" else f", experiment {experiment}"
+def target_tables(main: Mapping[str, Any]) -> list[Table]:
+    """Return all methods on each target, for each suite that has few of them."""
     return [
         _error_table(
             "target",
             entry["by_target"],
             _methods({suite: entry}),
-            f"Measured: each target, {_name(suite, entry)}{about}",
+            f"Measured: each target, {_name(suite, entry)}",
         )
-        for suite, entry in suites.items()
+        for suite, entry in main.items()
         if 1 < len(entry.get("by_target", ())) <= _FEW_TARGETS
     ]
 
@@ -244,16 +243,22 @@ def _agreement_table(main: Mapping[str, Any], measure: str, title: str) -> Table
     return Table(("suite", *methods), rows, title)
 
 
-def _experiment_table(experiment: str, entries: Mapping[str, Any]) -> Table:
-    """Return the variants of an experiment, one per line, on each suite."""
-    variants = list(dict.fromkeys(variant for entry in entries.values() for variant in entry["all"]))
-    lowest = {suite: min(score["mae"] for score in entry["all"].values()) for suite, entry in entries.items()}
+def experiment_table(experiment: str, entries: Mapping[str, Any], paper_row: str | None = None) -> Table:
+    """Return the variants of an experiment, one per line, on each suite: all its targets, or a row of the paper."""
+    found = {
+        suite: entry["all"] if paper_row is None else entry["paper_rows"][paper_row]
+        for suite, entry in entries.items()
+        if paper_row is None or paper_row in entry["paper_rows"]
+    }
+    variants = list(dict.fromkeys(variant for scores in found.values() for variant in scores))
+    lowest = {suite: min(score["mae"] for score in scores.values()) for suite, scores in found.items()}
     rows: list[list[Cell | str]] = [
-        [variant, *(_cell(entry["all"].get(variant), lowest[suite]) for suite, entry in entries.items())]
+        [variant, *(_cell(scores.get(variant), lowest[suite]) for suite, scores in found.items())]
         for variant in variants
     ]
-    header = ("variant", *(_name(suite, entry) for suite, entry in entries.items()))
-    return Table(header, rows, f"Measured: experiment {experiment}")
+    header = ("variant", *(_name(suite, entries[suite]) for suite in found))
+    about = "" if paper_row is None else f", {paper_row}"
+    return Table(header, rows, f"Measured: experiment {experiment}{about}")
 
 
 def time_table(times: Sequence[Mapping[str, Any]]) -> Table:
