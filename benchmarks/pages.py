@@ -41,6 +41,11 @@ def parts(measured: Mapping[str, Any]) -> dict[str, str]:
     experiments, reported = measured["experiments"], load_reported()
     main = experiments["main"]
     graphs = {name: entry for name, entry in main.items() if "by_kind" in entry}
+    digits = [
+        experiment_table(name, entries, "MNIST/MNIST-M")
+        for name, entries in experiments.items()
+        if name.startswith(("init", "ablation", "alpha"))
+    ]
     claims = [
         [claim.claim, claim.verdict, "" if not claim.evidence else "paper's" if claim.own_data else "similar"]
         for claim in check_claims(measured)
@@ -48,12 +53,7 @@ def parts(measured: Mapping[str, Any]) -> dict[str, str]:
     tables = {
         "suites": [suite_table(main)],
         "claims": [Table(("claim", "verdict", "data"), claims, left=(0, 1, 2))],
-        "MNIST-M": [
-            table
-            for name, entries in experiments.items()
-            if name.startswith(("init", "ablation"))
-            and (table := experiment_table(name, entries, "MNIST/MNIST-M")).rows
-        ],
+        "MNIST-M": [table for table in digits if table.rows],
         "networks": [*network_tables(graphs), *target_tables(graphs)],
         "graphs beside the paper's": graph_tables(graphs, reported, wanted=False),
         "everything": result_document(measured, reported).tables,

@@ -151,6 +151,15 @@ def test_experiments_around_the_papers_choices_are_judged_where_they_were_run() 
         assert "elsewhere: yes" in found.evidence or "elsewhere, alsa-g: yes" in found.evidence
 
 
+def test_an_ablation_on_graphs_is_judged_with_each_network() -> None:
+    measured = as_measured()
+    kinds = {"gcn": variants({"Lrn": 0.02, "Fix a": 0.03}), "sage": variants({"Lrn": 0.03, "Fix a": 0.02})}
+    measured["experiments"]["ablation"][_ARXIV]["by_kind"] = kinds
+    found = next(claim for claim in check_claims(measured) if claim.where == "Ablation study")
+    assert found.verdict == "holds in part"
+    assert found.evidence == (f"{_ARXIV}, gcn: yes (Lrn 2.0, Fix a 3.0); {_ARXIV}, sage: no (Fix a 2.0, Lrn 3.0)")
+
+
 def test_an_initialisation_that_differs_on_one_target_is_named() -> None:
     measured = as_measured()
     measured["experiments"]["init"][_ARXIV]["by_target"]["2020"] = {"sample": 0.02, "random": 0.05}

@@ -188,13 +188,18 @@ def _of_rows(main: Suites, pattern: str) -> dict[str, Errors]:
 
 def _on_shift(main: Suites, shift: str) -> Answers:
     """Ask whether ALSA is best on each suite of a shift, with each network where they are graphs."""
-    found: dict[str, Errors] = {}
-    for name, entry in main.items():
-        if entry["shift"] == shift:
-            kinds = entry.get("by_kind", {})
-            networks = {f"{name}, {kind}": errors_of(kinds[kind]) for kind in NETWORKS if kind in kinds}
-            found |= networks or {name: errors_of(entry["all"])}
+    found = _with_each_network({name: entry for name, entry in main.items() if entry["shift"] == shift})
     return _compare(found, _alsa_best)
+
+
+def _with_each_network(suites: Suites) -> dict[str, Errors]:
+    """Return the errors on each suite, with each network of the paper where there are graphs."""
+    found: dict[str, Errors] = {}
+    for name, entry in suites.items():
+        kinds = entry.get("by_kind", {})
+        networks = {f"{name}, {kind}": errors_of(kinds[kind]) for kind in NETWORKS if kind in kinds}
+        found |= networks or {name: errors_of(entry["all"])}
+    return found
 
 
 def _compare(found: Mapping[str, Errors], holds: Callable[[Errors], bool]) -> Answers:
@@ -252,8 +257,8 @@ def _largest(main: Suites, methods: tuple[str, ...], *, below: bool) -> Answers:
 
 
 def _ablation(suites: Suites) -> Answers:
-    """Ask whether learning everything gives the smallest error."""
-    found = {name: errors_of(entry["all"]) for name, entry in suites.items() if "Lrn" in entry["all"]}
+    """Ask whether learning everything gives the smallest error, with each network where there are graphs."""
+    found = {name: errors for name, errors in _with_each_network(suites).items() if "Lrn" in errors}
     return {name: (errors["Lrn"] <= min(errors.values()), _in_points(errors)) for name, errors in found.items()}
 
 
