@@ -44,7 +44,7 @@ bench-measure: .venv/dev
 	test $(OUT) -ef results || cp $(OUT)/measured.json results/measured.json
 	$(BIN)/python benchmarks/pages.py
 	$(BIN)/leadline bench figures --out $(OUT) --kind png
-	for figure in docs/images/bench-*.png; do cp $(OUT)/figures/$${figure#docs/images/bench-} $$figure; done
+	set -e; for figure in docs/images/bench-*.png; do cp $(OUT)/figures/$${figure#docs/images/bench-} $$figure; done
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
