@@ -2,11 +2,21 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make lint   the checks without the tests
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
+# make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
+#                      at first, and continues where it was interrupted. DATA and OUT name the folders of data and of work
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench-speed clean
+DATA ?= ../shared/data
+OUT ?= results
+# Suites of the benchmark whose data is at hand, the cheapest first; those of the experiments; the paper's experiments.
+SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-banking77 logits-tabular-time \
+  logits-cifar10c mnist-raw citation-graphs amazon-reviews-time amazon-reviews-domains cifar10-resnets
+SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
+EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
+
+.PHONY: demo test lint bench-speed bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -23,6 +33,18 @@ lint: .venv/dev
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
+
+bench-measure: .venv/dev
+	set -e; for suite in $(SUITES); do \
+	  $(BIN)/leadline bench reproduce $$suite --data $(DATA) --out $(OUT) --format csv > /dev/null; done
+	set -e; for suite in $(SWEPT); do for experiment in $(EXPERIMENTS); do \
+	  $(BIN)/leadline bench run $$suite --experiment $$experiment --data $(DATA) --out $(OUT) --format csv > /dev/null; \
+	  done; done
+	$(BIN)/leadline bench run citation-graphs --experiment gnn-evaluator --seeds 0 --data $(DATA) --out $(OUT)
+	test $(OUT) -ef results || cp $(OUT)/measured.json results/measured.json
+	$(BIN)/python benchmarks/pages.py
+	$(BIN)/leadline bench figures --out $(OUT) --kind png
+	set -e; for figure in docs/images/bench-*.png; do cp $(OUT)/figures/$${figure#docs/images/bench-} $$figure; done
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -50,8 +50,17 @@ def test_curves_of_cifar_are_those_of_the_targets_collected_anew(tmp_path: Path)
     assert set(lines(drawn["alpha-alsa-g-cifar10-targets"])) == {"cifar-10.1", "cifar-10.2"}
 
 
+def test_the_papers_choices_have_a_panel_of_their_own(tmp_path: Path) -> None:
+    put(tmp_path, "main", "logits-mnist", {("cnn", "usps", "alsa-g"): 0.01, ("cnn", "usps", "alsa-g-paper"): 0.05})
+    drawn = dict(_figures(tmp_path))
+    assert [panel.get_title() for panel in drawn["scatter-logits-mnist"].axes] == ["alsa-g (1.0)", "alsa-g-paper (5.0)"]
+
+
 def test_every_figure_becomes_a_file(tmp_path: Path) -> None:
-    put(tmp_path, "ablation", "citation-graphs", {("a-gcn", "x", "Lrn"): 0.01})
+    for experiment in ("ablation", "ablation-paper"):
+        put(tmp_path, experiment, "citation-graphs", {("a-gcn", "x", "Lrn"): 0.01})
     paths = draw_figures(tmp_path, tmp_path / "figures", kind="svg")
-    assert [path.name for path in paths] == ["ablation.svg", "ablation-citation-graphs-networks.svg"]
+    assert [path.stem for path in paths] == [
+        "ablation", "ablation-citation-graphs-networks", "ablation-paper", "ablation-paper-citation-graphs-networks",
+    ]  # fmt: skip
     assert all(path.read_bytes().startswith(b"<?xml") for path in paths)

@@ -59,6 +59,25 @@ def test_cifar10_binary_with_all_its_targets(tmp_path: Path, rng: np.random.Gene
     np.testing.assert_array_equal(third.labels, np.arange(10))
 
 
+def test_cifar10_remapped_has_the_same_images_and_the_groups_of_their_classes(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    write_cifar_binary(tmp_path, rng, n=40)
+    write_cifar_shifts(tmp_path, rng)
+    group_of = np.array([0, 0, 1, 2, 1, 2, 1, 1, 0, 0])  # vehicles, wild animals, pets
+    load, load_three = SUITES["cifar10"].load, SUITES["cifar10-three"].load
+    assert load is not None
+    assert load_three is not None
+    plain, three = (found(tmp_path, Options(), "resnet18", 0) for found in (load, load_three))
+    pairs = {"train": (plain.training, three.training), "source": (plain.source, three.source)}
+    pairs |= {name: (plain.targets[name](), three.targets[name]()) for name in ("cifar-10.1", "fog_3")}
+    for before, after in pairs.values():
+        np.testing.assert_array_equal(after.labels, group_of[before.labels])
+        rows = np.arange(len(before))
+        np.testing.assert_array_equal(after.inputs.batch(rows), before.inputs.batch(rows))
+    assert set(three.targets) == set(plain.targets)
+
+
 def test_cifar10_without_its_successors_and_with_other_places_of_them(tmp_path: Path, rng: np.random.Generator) -> None:
     write_cifar_binary(tmp_path, rng)
     write_corruption(tmp_path, rng, "snow")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from scipy.special import softmax
 from typer.testing import CliRunner
 
 from leadline.bench import experiments, rows
@@ -23,7 +24,7 @@ from leadline.bench.experiments import EXPERIMENTS
 from leadline.bench.inputs import ImageArray, Options, Split
 from leadline.bench.models import build
 from leadline.bench.optional import need
-from leadline.bench.pipeline import extract_logits, train_suite
+from leadline.bench.pipeline import Job, classifier, extract_logits, train_suite
 from leadline.bench.records import load_measured
 from leadline.bench.rows import Variant, load_rows, run_variants
 from leadline.bench.training import MNIST, RECIPES, Recipe, load_best, predict, status, train
@@ -208,12 +209,17 @@ def test_alpha_sweep_equals_separate_fits(tmp_path: Path, make_outputs: Callable
 
 
 def test_every_experiment_names_options_that_exist() -> None:
-    from leadline.estimators import make
+    from leadline.estimators import ALSA, make
 
     for variants in EXPERIMENTS.values():
         assert len({variant.name for variant in variants}) == len(variants)
         for variant in variants:
             make(variant.method, **variant.options)
+    for name in ("ablation", "init", "alpha", "anchors", "rectify"):
+        for ours, papers in zip(EXPERIMENTS[name], EXPERIMENTS[f"{name}-paper"], strict=True):
+            assert papers.name == ours.name
+            expected = ALSA.paper("gaussian" if ours.method == "alsa-g" else "exponential", **ours.options)
+            assert make(papers.method, **papers.options).get_params() == expected.get_params()
     with pytest.raises(InputError, match="experiment must be one of main"):
         experiments.run_experiment(SUITES["mnist"], "nothing", Path(), Path())
 
@@ -229,6 +235,18 @@ def test_public_resnets_give_the_stored_logits(tmp_path: Path, data_root: Path) 
     before = (folder / "source.npz").stat().st_mtime_ns
     extract_logits(SUITES["cifar10-resnets"], data_root, tmp_path, options=Options(limit=8), models=["resnet20"])
     assert (folder / "source.npz").stat().st_mtime_ns == before
+
+
+def test_public_resnets_on_groups_of_classes_give_the_summed_probabilities(tmp_path: Path, data_root: Path) -> None:
+    found = []
+    for name in ("cifar10-resnets", "cifar10-resnets-three"):
+        job = Job(SUITES[name], data_root, tmp_path, "resnet20", 0, Options(limit=20))
+        task = job.load()
+        found.append(softmax(classifier(job, task)(task.source.inputs), axis=1))
+    ten, three = found
+    sums = [ten[:, group].sum(axis=1) for group in ([0, 1, 8, 9], [2, 4, 6, 7], [3, 5])]
+    np.testing.assert_allclose(three, np.stack(sums, axis=1), atol=1e-6)
+    assert len(task.targets) == 20  # clean, and each corruption at its worst
 
 
 def test_reviews_are_classified_and_run(tmp_path: Path, data_root: Path) -> None:

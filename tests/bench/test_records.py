@@ -17,7 +17,7 @@ from leadline.bench.experiments import TRAINING_SIZES, TrainingSize, time_traini
 from leadline.bench.graphs.paper_tables import graph_tables
 from leadline.bench.metrics import score
 from leadline.bench.records import load_measured, load_reported, record, reported_scores, summarise
-from leadline.bench.result_tables import result_document
+from leadline.bench.result_tables import experiment_table, network_tables, result_document, target_tables
 from leadline.bench.rows import Row
 from leadline.errors import InputError
 
@@ -196,6 +196,34 @@ def test_large_drops_are_counted_from_the_best_target_of_the_same_model() -> Non
     drops = summarise(rows)["logits-cifar10c"]["large_drops"]["ac"]
     assert drops["rows"] == 1
     assert drops["mae"] == pytest.approx(0.04)
+
+
+def test_tables_by_network_and_by_target() -> None:
+    """Networks without edges stand below the mean of the others; targets are listed where they are few."""
+    rows = [
+        make_row("ac", 0.5 + error, 0.5, suite="citation-graphs", model=f"acmv9-{kind}", target=target)
+        for (kind, target), error in {("gcn", "same"): 0.01, ("gcn", "dblpv7"): 0.05, ("mlp", "same"): 0.3}.items()
+    ]
+    rows += [make_row("ac", 0.6, 0.5, target=f"fog_{number}") for number in range(9)]
+    summary = summarise(rows)
+    (networks,), (targets,) = network_tables(summary), target_tables(summary)
+    cells = {table.title: [[getattr(c, "text", c) for c in row] for row in table.rows] for table in (networks, targets)}
+    assert cells == {
+        "Measured: each network, citation-graphs ~": [["all", "3.0"], ["gcn", "3.0"], ["mlp", "30.0"]],
+        "Measured: each target, citation-graphs ~": [["dblpv7", "5.0"], ["same", "1.0"]],
+    }
+
+
+def test_an_experiment_on_a_row_of_the_paper() -> None:
+    digits = [
+        make_row("sample", 0.5 + error, 0.5, suite="logits-mnist", target=target)
+        for target, error in {"mnist_m": 0.1, "usps": 0.3}.items()
+    ]
+    entries = summarise([*digits, make_row("sample", 0.9, 0.5)])
+    table = experiment_table("init", entries, "MNIST/MNIST-M")
+    assert table.header == ("variant", "logits-mnist ~")
+    assert [[getattr(cell, "text", cell) for cell in row] for row in table.rows] == [["sample", "10.0 (–)"]]
+    assert len(experiment_table("init", entries).header) == 3
 
 
 def test_tables_of_graphs_end_with_the_mean_over_the_four_networks() -> None:

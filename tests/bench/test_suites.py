@@ -50,7 +50,10 @@ def write_ogbn(folder: Path) -> None:
 LAYOUTS: dict[str, Write] = {
     "cifar10": write_cifar10,
     "cifar100": write_cifar100_binary,
+    "cifar10-three": write_cifar10,
     "cifar10-resnets": write_resnets,
+    "cifar10-resnets-three": write_resnets,
+    "cifar10-resnets-two": write_resnets,
     "imagenet": lambda data, _: write_imagenet(data),
     "waterbirds": lambda data, _: write_waterbirds(data),
     "office31": lambda data, _: write_office31(data),

@@ -93,6 +93,8 @@ def test_importance_reweighting(data: Data) -> None:
     expected = np.mean(weights * (source_logits.argmax(axis=1) == labels))
     assert model.estimate(target).accuracy == pytest.approx(expected, abs=1e-12)
     assert model.estimate(source_logits).accuracy == pytest.approx(model.source_accuracy_, abs=1e-12)
+    published = fitted("im", data, temperature_scaling=False, weights="renormalised")
+    assert published.estimate(target).accuracy == pytest.approx(expected, abs=1e-12)
 
 
 def test_kliep_weights_match_the_moments_of_the_target(data: Data) -> None:
@@ -211,6 +213,13 @@ def test_target_mass_in_bins_without_source_is_reported_and_counted() -> None:
     estimate = model.estimate(logits([0.95] * 6 + [0.65, 0.85]))
     assert estimate.diagnostics["uncovered_share"] == 0.25
     assert estimate.accuracy == pytest.approx((6 + 0.5 + 1) / 8)
+    published = make("im", weights="renormalised", temperature_scaling=False).fit(source, labels)
+    estimate = published.estimate(logits([0.95] * 4 + [0.55] * 2 + [0.65, 0.85]))
+    assert estimate.diagnostics["uncovered_share"] == 0.25
+    assert estimate.accuracy == pytest.approx((4 + 2 * 0.5) / 6), "rows in bins without source count for nothing"
+    assert estimate.by_class[0].accuracy == pytest.approx(estimate.accuracy), "all are predicted as the first class"
+    nowhere = published.estimate(logits([0.65, 0.85]))
+    assert nowhere.accuracy == pytest.approx(published.source_accuracy_), "no weights reach it"
 
 
 def test_kliep_stands_a_target_that_no_weights_can_reach() -> None:
@@ -281,7 +290,7 @@ def test_messages(call: Callable[..., Any], message: str, data: Data) -> None:
     ("method", "params", "message"),
     [
         ("im", {"n_bins": 0}, r"n_bins must be at least 1; got 0\."),
-        ("im", {"weights": "tree"}, r"weights must be 'bins' or 'kliep'; got 'tree'\."),
+        ("im", {"weights": "tree"}, r"weights must be 'bins', 'renormalised' or 'kliep'; got 'tree'\."),
         ("atc-mc", {"score": "margin"}, r"score must be 'confidence' or 'entropy'; got 'margin'\."),
         ("cot", {"solver": "fast"}, r"solver must be 'auto', 'exact' or 'dual'; got 'fast'\."),
     ],

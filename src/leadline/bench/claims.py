@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.graphs.run import METHOD
+from leadline.bench.rows import PAPER_SUFFIX
 from leadline.estimators.alsa.band import band_width_bound
 
 #: The paper's rows of corrupted images.
@@ -67,8 +68,8 @@ Answers = Mapping[str, tuple[bool, str]]
 def check_claims(measured: Mapping[str, Any]) -> list[Claim]:
     """Hold every claim against ``measured.json``.
 
-    Where the paper's own choices were run (``alsa-g-paper``, ``alsa-e-paper``), they are what is judged; elsewhere
-    ``alsa-g`` and ``alsa-e``.
+    Where the paper's own choices were run (``alsa-g-paper``, ``ablation-paper`` and so on), they are what is judged;
+    elsewhere ours.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def check_claims(measured: Mapping[str, Any]) -> list[Claim]:
     main: Suites = experiments.get("main", {})
 
     def experiment(name: str, claim: str, where: str, answer: Callable[[Suites], Answers]) -> Claim:
-        suites = experiments.get(name, {})
+        suites = {**experiments.get(name, {}), **experiments.get(f"{name}{PAPER_SUFFIX}", {})}
         return _judge(claim, where, answer(suites), suites)
 
     def on_main(claim: str, where: str, answers: Answers) -> Claim:
@@ -153,7 +154,7 @@ def _in_points(errors: Errors) -> str:
 
 def _judged(names: Mapping[str, Any], method: str) -> str | None:
     """Return the variant that stands for a method: that with the paper's choices, if it was run."""
-    return next((name for name in (f"{method}-paper", method) if name in names), None)
+    return next((name for name in (f"{method}{PAPER_SUFFIX}", method) if name in names), None)
 
 
 def _known(errors: Errors) -> dict[str, float]:
@@ -187,13 +188,18 @@ def _of_rows(main: Suites, pattern: str) -> dict[str, Errors]:
 
 def _on_shift(main: Suites, shift: str) -> Answers:
     """Ask whether ALSA is best on each suite of a shift, with each network where they are graphs."""
-    found: dict[str, Errors] = {}
-    for name, entry in main.items():
-        if entry["shift"] == shift:
-            kinds = entry.get("by_kind", {})
-            networks = {f"{name}, {kind}": errors_of(kinds[kind]) for kind in NETWORKS if kind in kinds}
-            found |= networks or {name: errors_of(entry["all"])}
+    found = _with_each_network({name: entry for name, entry in main.items() if entry["shift"] == shift})
     return _compare(found, _alsa_best)
+
+
+def _with_each_network(suites: Suites) -> dict[str, Errors]:
+    """Return the errors on each suite, with each network of the paper where there are graphs."""
+    found: dict[str, Errors] = {}
+    for name, entry in suites.items():
+        kinds = entry.get("by_kind", {})
+        networks = {f"{name}, {kind}": errors_of(kinds[kind]) for kind in NETWORKS if kind in kinds}
+        found |= networks or {name: errors_of(entry["all"])}
+    return found
 
 
 def _compare(found: Mapping[str, Errors], holds: Callable[[Errors], bool]) -> Answers:
@@ -251,8 +257,8 @@ def _largest(main: Suites, methods: tuple[str, ...], *, below: bool) -> Answers:
 
 
 def _ablation(suites: Suites) -> Answers:
-    """Ask whether learning everything gives the smallest error."""
-    found = {name: errors_of(entry["all"]) for name, entry in suites.items() if "Lrn" in entry["all"]}
+    """Ask whether learning everything gives the smallest error, with each network where there are graphs."""
+    found = {name: errors for name, errors in _with_each_network(suites).items() if "Lrn" in errors}
     return {name: (errors["Lrn"] <= min(errors.values()), _in_points(errors)) for name, errors in found.items()}
 
 
@@ -281,8 +287,8 @@ def _alpha(suites: Suites) -> Answers:
         for variant, error in errors_of(entry["all"]).items():
             method, alpha = variant.split()
             found.setdefault(method, []).append((float(alpha), error))
-        for method in filter(None, (_judged(found, method) for method in _ALSA)):
-            points = sorted(found[method])
+        for method in _ALSA:
+            points = sorted(found.get(method, ()))
             if len(points) > 2:
                 inside = min(points[1:-1], key=lambda point: point[1])
                 shown = (points[0], inside, points[-1])

@@ -13,7 +13,7 @@ import numpy as np
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.graphs import run as on_graphs
 from leadline.bench.pipeline import SEEDS
-from leadline.bench.rows import Row, Variant, load_rows, rows_stem, run_variants, save_rows
+from leadline.bench.rows import PAPER_SUFFIX, Row, Variant, load_rows, rows_stem, run_variants, save_rows
 from leadline.comparison import Progress
 from leadline.errors import InputError
 from leadline.estimators import ALSA, METHODS, make
@@ -42,12 +42,9 @@ def _paper(influence: Literal["gaussian", "exponential"]) -> dict[str, Any]:
     return {name: value for name, value in paper.items() if value != ours[name]}
 
 
-EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
-    "main": (
-        *(Variant(name, name) for name in METHODS),
-        Variant("alsa-g-paper", "alsa-g", _paper("gaussian")),
-        Variant("alsa-e-paper", "alsa-e", _paper("exponential")),
-    ),
+_PAPER = {"alsa-g": _paper("gaussian"), "alsa-e": _paper("exponential")}
+#: The paper's experiments with ALSA, around our defaults.
+_AROUND_OURS: dict[str, tuple[Variant, ...]] = {
     "ablation": tuple(Variant(name, "alsa-g", {"learn": _learn(fixed)}) for name, fixed in _FIXED.items()),
     "init": tuple(Variant(name, "alsa-g", {"init": name}) for name in ("balanced", "sample", "random")),
     "alpha": tuple(
@@ -55,6 +52,22 @@ EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     ),
     "anchors": tuple(Variant(f"{count}", "alsa-g", {"n_anchors": count}) for count in ANCHOR_COUNTS),
     "rectify": tuple(Variant(f"{rule or 'none'}", "alsa-g", {"rectify": rule}) for rule in ("total", "single", None)),
+}
+#: The same around the paper's choices (:meth:`leadline.ALSA.paper`). What is fixed there is a constant, what is fixed
+#: here was solved from the source.
+_AROUND_THE_PAPERS: dict[str, tuple[Variant, ...]] = {
+    f"{experiment}{PAPER_SUFFIX}": tuple(
+        Variant(variant.name, variant.method, {**_PAPER[variant.method], **variant.options}) for variant in variants
+    )
+    for experiment, variants in _AROUND_OURS.items()
+}
+EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
+    "main": (
+        *(Variant(name, name) for name in METHODS),
+        *(Variant(f"{name}{PAPER_SUFFIX}", name, options) for name, options in _PAPER.items()),
+    ),
+    **_AROUND_OURS,
+    **_AROUND_THE_PAPERS,
 }
 
 

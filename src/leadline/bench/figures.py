@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from leadline.bench.claims import NATURAL
 from leadline.bench.datasets import SUITES
 from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.records import counted_rows, network_of
-from leadline.bench.rows import Row, load_rows
+from leadline.bench.rows import PAPER_SUFFIX, Row, load_rows
 from leadline.errors import InputError
 
 _DRAWN_NETWORKS = ("gcn", "sage")  # those of the paper's curves
@@ -55,7 +55,7 @@ def _figures(out: Path) -> Iterator[tuple[str, Any]]:
     from leadline.report import curves
     from leadline.report.scatter import predicted_vs_true_panels
 
-    main = load_rows(out)
+    main = [replace(row, method=row.variant) for row in load_rows(out)]  # the paper's choices are a method of their own
     for suite in dict.fromkeys(row.suite for row in main):
         rows = [row for row in main if row.suite == suite]
         yield f"scatter-{suite}", predicted_vs_true_panels(_points(rows))
@@ -63,13 +63,15 @@ def _figures(out: Path) -> Iterator[tuple[str, Any]]:
             if chosen := [row for row in rows if row.model.endswith(network)]:
                 yield f"graphs-{suite}-{network}", predicted_vs_true_panels(_points(chosen))
         yield f"time-{suite}", curves.time_vs_error(_records(rows))
-    for experiment in ("ablation", "init", "rectify"):
-        yield from _by_group(experiment, load_rows(out, experiment), curves.ablation)
-    yield from _by_group("anchors", load_rows(out, "anchors"), curves.error_vs_anchors)
-    swept = load_rows(out, "alpha")
-    for method in dict.fromkeys(row.method for row in swept):
-        rows = [row for row in swept if row.method == method]
-        yield from _by_group(f"alpha-{method}", rows, curves.error_vs_alpha)
+    for suffix in ("", PAPER_SUFFIX):
+        for experiment in ("ablation", "init", "rectify"):
+            name = f"{experiment}{suffix}"
+            yield from _by_group(name, load_rows(out, name), curves.ablation)
+        yield from _by_group(f"anchors{suffix}", load_rows(out, f"anchors{suffix}"), curves.error_vs_anchors)
+        swept = load_rows(out, f"alpha{suffix}")
+        for method in dict.fromkeys(row.method for row in swept):
+            rows = [row for row in swept if row.method == method]
+            yield from _by_group(f"alpha{suffix}-{method}", rows, curves.error_vs_alpha)
 
 
 def _by_group(name: str, rows: list[Row], draw: Callable[..., Any]) -> Iterator[tuple[str, Any]]:

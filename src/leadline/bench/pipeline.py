@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.bench.datasets.suite import Suite
+from leadline.bench.datasets.suite import Groups, Suite
 from leadline.bench.download import fetch
 from leadline.bench.inputs import Features, Inputs, Options, Split, Task
 from leadline.bench.optional import need
@@ -71,7 +71,8 @@ class Job:
         from leadline.bench.models import build
 
         n_features = getattr(task.source.inputs, "n_features", None)
-        return build(self.model, self.suite.n_classes, seed=self.seed, n_features=n_features)
+        n_classes = sum(map(len, self.suite.merged)) or self.suite.n_classes
+        return build(self.model, n_classes, seed=self.seed, n_features=n_features)
 
     def trained(self, task: Task) -> nn.Module:
         """Make the network with the weights of its training here, or with those it comes with."""
@@ -251,7 +252,20 @@ def classifier(job: Job, task: Task, device: str = "cpu") -> Classifier:
         return _fit_features(job.model, task.training.inputs, task.training.labels, job.seed)
     from leadline.bench.training import predict
 
-    return partial(predict, job.trained(task).to(device))
+    logits = partial(predict, job.trained(task).to(device))
+    groups = job.suite.merged
+    return (lambda inputs: merge_logits(logits(inputs), groups)) if groups else logits
+
+
+def merge_logits(logits: NDArray[np.floating[Any]], groups: Groups) -> NDArray[np.floating[Any]]:
+    """Return logits of groups of classes, whose softmax is the summed softmax of the classes, shape (n, groups).
+
+    Examples
+    --------
+    >>> merge_logits(np.log([[0.5, 0.2, 0.3]]), ((0,), (1, 2))).round(6) == np.log([[0.5, 0.5]]).round(6)
+    array([[ True,  True]])
+    """
+    return np.stack([np.logaddexp.reduce(logits[:, list(group)], axis=1) for group in groups], axis=1)
 
 
 def _fit_features(model: str, features: Features, labels: NDArray[np.int64], seed: int) -> Classifier:

@@ -82,7 +82,7 @@ class Machine:
 
 
 def summarise(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return scores per suite and variant: for all targets, each model and each row of the paper.
+    """Return scores per suite and variant: for all targets, each model and each row of the paper; errors per target.
 
     Where models are networks on graphs, "all" and the paper's rows hold those of the paper: a network that does not
     see the edges is scored beside them, not with them.
@@ -103,6 +103,10 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
             "seeds": sorted({row.seed for row in group if row.seed is not None}),
             "all": _scores(counted),
             "by_model": {model: _scores([row for row in group if row.model == model]) for model in sorted(kinds)},
+            "by_target": {
+                target: errors_of(_scores([row for row in counted if row.target == target]))
+                for target in sorted({row.target for row in counted})
+            },
             "paper_rows": {},
         }
         if any(kind in NETWORKS for kind in kinds.values()):
@@ -115,11 +119,6 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
                 entry["paper_rows"][paper_row] = _scores(matching)
             if re.search(CORRUPTION, paper_row) and (fallen := _fallen(group, matching)):
                 entry["large_drops"] = _scores(fallen)
-        if group[0].experiment == "init":  # the claim about it is one about each target
-            entry["by_target"] = {
-                target: errors_of(_scores([row for row in counted if row.target == target]))
-                for target in sorted({row.target for row in counted})
-            }
         summary[name] = entry
     return summary
 

@@ -11,6 +11,7 @@ from leadline.bench.datasets import SUITES, get_suite
 from leadline.bench.experiments import TRAINING_SIZES
 from leadline.bench.graphs.paper_tables import error_text, graph_tables
 from leadline.bench.records import reported_scores
+from leadline.bench.rows import PAPER_SUFFIX
 from leadline.errors import InputError
 from leadline.estimators import METHODS
 from leadline.results.render import Cell, Document, Table
@@ -20,6 +21,7 @@ _LEGEND = (
     "targets, models and seeds. Reported numbers are the paper's, of its own models and data; a suite marked ~ is a "
     "similar shift on other data or models."
 )
+_FEW_TARGETS = 8
 
 
 def list_document(data: Path) -> Document:
@@ -94,13 +96,15 @@ def result_document(
     main = measured["experiments"].get("main", {})
     claims = [claim for claim in check_claims(measured) if suites is None or claim.verdict != "no data"]
     tables = [
-        _mae_table(main),
+        suite_table(main),
         *_side_by_side(main, reported, [row for name in waiting for row in get_suite(name).paper]),
         *graph_tables(main, reported, wanted=any(get_suite(name).graphs for name in waiting)),
         _agreement_table(main, "r2", "Measured: R2 against y = x"),
         _agreement_table(main, "rho", "Measured: Pearson correlation of estimates and truths"),
+        *network_tables(main),
+        *target_tables(main),
     ]
-    tables += [_experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
+    tables += [experiment_table(name, entries) for name, entries in measured["experiments"].items() if name != "main"]
     tables += [time_table(measured["training_time"]), _claims_table(claims)]
     data = {"measured": measured, "reported": reported, "claims": [claim.to_dict() for claim in claims]}
     notes = [f"{name} was not measured; `leadline bench reproduce {name}` does it." for name in waiting]
@@ -153,21 +157,53 @@ def _methods(main: Mapping[str, Any]) -> list[str]:
     return [method for method in METHODS if method in found] + [method for method in found if method not in METHODS]
 
 
-def _mae_table(main: Mapping[str, Any]) -> Table:
+def suite_table(main: Mapping[str, Any]) -> Table:
     """Return all methods on all suites."""
-    methods = _methods(main)
+    groups = {_name(suite, entry): errors_of(entry["all"]) for suite, entry in main.items()}
+    return _error_table("suite", groups, _methods(main), "Measured: all targets of each suite")
+
+
+def network_tables(main: Mapping[str, Any]) -> list[Table]:
+    """Return all methods with each network, for each suite of graphs; "all" holds those of the paper."""
+    return [
+        _error_table(
+            "network",
+            {"all": errors_of(entry["all"])} | {kind: errors_of(scores) for kind, scores in entry["by_kind"].items()},
+            _methods({suite: entry}),
+            f"Measured: each network, {_name(suite, entry)}",
+        )
+        for suite, entry in main.items()
+        if "by_kind" in entry
+    ]
+
+
+def target_tables(main: Mapping[str, Any]) -> list[Table]:
+    """Return all methods on each target, for each suite that has few of them."""
+    return [
+        _error_table(
+            "target",
+            entry["by_target"],
+            _methods({suite: entry}),
+            f"Measured: each target, {_name(suite, entry)}",
+        )
+        for suite, entry in main.items()
+        if 1 < len(entry.get("by_target", ())) <= _FEW_TARGETS
+    ]
+
+
+def _error_table(what: str, groups: Mapping[str, Mapping[str, float]], variants: Sequence[str], title: str) -> Table:
+    """Return the errors of variants on groups of estimates in points; the smallest of each group stands out."""
     rows: list[list[Cell | str]] = []
-    for suite, entry in main.items():
-        errors = errors_of(entry["all"])
+    for name, errors in groups.items():
         best = min(errors.values())
         cells = [
-            Cell(f"{100 * errors[method]:.1f}", style="bold green" if errors[method] == best else "")
-            if method in errors
+            Cell(f"{100 * errors[variant]:.1f}", style="bold green" if errors[variant] == best else "")
+            if variant in errors
             else Cell("")
-            for method in methods
+            for variant in variants
         ]
-        rows.append([_name(suite, entry), *cells])
-    return Table(("suite", *methods), rows, "Measured: all targets of each suite")
+        rows.append([name, *cells])
+    return Table((what, *variants), rows, title)
 
 
 def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: Sequence[str]) -> list[Table]:
@@ -187,7 +223,7 @@ def _side_by_side(main: Mapping[str, Any], reported: Mapping[str, Any], wanted: 
         }
         rows: list[list[Cell | str]] = []
         for method, score in theirs.items():
-            if method.endswith("-paper") and not any(method in scores for scores in ours.values()):
+            if method.endswith(PAPER_SUFFIX) and not any(method in scores for scores in ours.values()):
                 continue  # the paper's number stands beside our own choices already
             measured = [_cell(scores.get(method), best[suite], digits=2) for suite, scores in ours.items()]
             stated = Cell(error_text(score, 100.0, digits=2), style="bold" if score["mae"] == lowest else "")
@@ -207,16 +243,22 @@ def _agreement_table(main: Mapping[str, Any], measure: str, title: str) -> Table
     return Table(("suite", *methods), rows, title)
 
 
-def _experiment_table(experiment: str, entries: Mapping[str, Any]) -> Table:
-    """Return the variants of an experiment, one per line, on each suite."""
-    variants = list(dict.fromkeys(variant for entry in entries.values() for variant in entry["all"]))
-    lowest = {suite: min(score["mae"] for score in entry["all"].values()) for suite, entry in entries.items()}
+def experiment_table(experiment: str, entries: Mapping[str, Any], paper_row: str | None = None) -> Table:
+    """Return the variants of an experiment, one per line, on each suite: all its targets, or a row of the paper."""
+    found = {
+        suite: entry["all"] if paper_row is None else entry["paper_rows"][paper_row]
+        for suite, entry in entries.items()
+        if paper_row is None or paper_row in entry["paper_rows"]
+    }
+    variants = list(dict.fromkeys(variant for scores in found.values() for variant in scores))
+    lowest = {suite: min(score["mae"] for score in scores.values()) for suite, scores in found.items()}
     rows: list[list[Cell | str]] = [
-        [variant, *(_cell(entry["all"].get(variant), lowest[suite]) for suite, entry in entries.items())]
+        [variant, *(_cell(scores.get(variant), lowest[suite]) for suite, scores in found.items())]
         for variant in variants
     ]
-    header = ("variant", *(_name(suite, entry) for suite, entry in entries.items()))
-    return Table(header, rows, f"Measured: experiment {experiment}")
+    header = ("variant", *(_name(suite, entries[suite]) for suite in found))
+    about = "" if paper_row is None else f", {paper_row}"
+    return Table(header, rows, f"Measured: experiment {experiment}{about}")
 
 
 def time_table(times: Sequence[Mapping[str, Any]]) -> Table:

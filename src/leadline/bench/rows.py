@@ -22,6 +22,9 @@ from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.alsa.reach import rectification_threshold
 from leadline.version import __version__
 
+#: What the names of variants and experiments with the paper's own choices end with.
+PAPER_SUFFIX = "-paper"
+
 
 @dataclass(frozen=True)
 class Row:

@@ -65,6 +65,9 @@ LimitOption = Annotated[
     int | None, typer.Option("--limit", metavar="N", help="At most N samples of each set, for a trial.")
 ]
 
+_EXPERIMENT_HELP = (
+    "main; ablation, init, alpha, anchors or rectify, also with -paper for the paper's choices; or gnn-evaluator."
+)
 _DATA, _OUT, _SEEDS = Path("data"), Path("results"), "0,1,2"
 
 
@@ -173,9 +176,7 @@ def logits(
 def run(
     name: NameArgument,
     *,
-    experiment: Annotated[
-        str, typer.Option("--experiment", help="main, ablation, init, alpha, anchors, rectify or gnn-evaluator.")
-    ] = "main",
+    experiment: Annotated[str, typer.Option("--experiment", help=_EXPERIMENT_HELP)] = "main",
     data: DataOption = _DATA,
     out: OutOption = _OUT,
     methods: Annotated[

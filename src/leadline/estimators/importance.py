@@ -25,8 +25,10 @@ class ImportanceReweighting(SoftmaxEstimator):
     Parameters
     ----------
     weights
-        "bins": target share over source share in equal-width bins of the confidence. "kliep": Mandoline's
-        log-linear weights (KLIEP), with the bins and the predicted classes as slices.
+        "bins": target share over source share in equal-width bins of the confidence, the accuracy of a bin without
+        source rows being that of the nearest one. "renormalised": as published, the same weights divided by their sum
+        over the source, so that target rows in such a bin count for nothing. "kliep": Mandoline's log-linear weights
+        (KLIEP), with the bins and the predicted classes as slices.
     n_bins
         Number of bins on [0, 1].
     temperature_scaling
@@ -34,8 +36,9 @@ class ImportanceReweighting(SoftmaxEstimator):
 
     Notes
     -----
-    A target row in a bin that the source never reached takes the accuracy of the nearest bin with source rows; the
-    share of such rows is the diagnostic ``uncovered_share``. KLIEP weights match the other rows only.
+    The three differ on target rows in bins that the source never reached; their share is the diagnostic
+    ``uncovered_share``. Where it is 0, "bins" and "renormalised" are the same estimate. KLIEP weights match the other
+    rows only.
     """
 
     method = "im"
@@ -44,7 +47,11 @@ class ImportanceReweighting(SoftmaxEstimator):
     source_correct_: NDArray[np.float64]
 
     def __init__(
-        self, *, weights: Literal["bins", "kliep"] = "bins", n_bins: int = 10, temperature_scaling: bool = True
+        self,
+        *,
+        weights: Literal["bins", "renormalised", "kliep"] = "bins",
+        n_bins: int = 10,
+        temperature_scaling: bool = True,
     ) -> None:
         super().__init__(temperature_scaling=temperature_scaling)
         self.weights = weights
@@ -53,8 +60,8 @@ class ImportanceReweighting(SoftmaxEstimator):
     def _fit_softmax(
         self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
-        if self.weights not in ("bins", "kliep"):
-            raise InputError(f"weights must be 'bins' or 'kliep'; got {self.weights!r}.")
+        if self.weights not in ("bins", "renormalised", "kliep"):
+            raise InputError(f"weights must be 'bins', 'renormalised' or 'kliep'; got {self.weights!r}.")
         if self.n_bins < 1:
             raise InputError(f"n_bins must be at least 1; got {self.n_bins}.")
         shape = (self.n_bins, self.n_classes_)
@@ -84,17 +91,25 @@ class ImportanceReweighting(SoftmaxEstimator):
     def _accuracy(self, state: State, total: Reduced) -> float:
         if self.weights == "bins":
             return super()._accuracy(state, total)
-        weights = self._kliep_weights(total)
+        weights = self._cell_weights(total)
         return float((weights * self.source_correct_).sum() / (weights * self.source_counts_).sum())
 
     def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         if self.weights == "bins":
             return super()._by_class(state, total)
-        weights = self._kliep_weights(total)
+        weights = self._cell_weights(total)
         mass = (weights * self.source_counts_).sum(axis=0)
         overall = (weights * self.source_correct_).sum() / mass.sum()
         with np.errstate(invalid="ignore"):  # a class that the source never predicted has no accuracy of its own
             return np.asarray(np.where(mass > 0, (weights * self.source_correct_).sum(axis=0) / mass, overall))
+
+    def _cell_weights(self, total: Reduced) -> NDArray[np.float64]:
+        """Return the weights of the source cells up to a factor, shape (n_bins, c)."""
+        if self.weights == "kliep":
+            return self._kliep_weights(total)
+        source = self.source_counts_.sum(axis=1)
+        ratio = _shares_within(total.sums["bins"], source) / np.maximum(source, 1.0)
+        return np.broadcast_to(ratio[:, None], self.source_counts_.shape)
 
     def _kliep_weights(self, total: Reduced) -> NDArray[np.float64]:
         """Return log-linear weights of the source cells up to a factor, shape (n_bins, c).
@@ -139,4 +154,4 @@ class ImportanceReweighting(SoftmaxEstimator):
 def _shares_within(amounts: NDArray[np.float64], source: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return shares of the amounts in the slices that the source has; the source's own where there are none."""
     within = np.where(source > 0, amounts, 0.0)
-    return np.asarray(within / within.sum() if within.any() else source)
+    return np.asarray(within / within.sum() if within.any() else source / source.sum())

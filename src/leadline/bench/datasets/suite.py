@@ -11,6 +11,7 @@ from leadline.bench.download import Download
 from leadline.bench.inputs import Options, Task, find
 
 Loader = Callable[[Path, Options, str, int], Task]
+Groups = tuple[tuple[int, ...], ...]
 Shift = Literal["natural", "subpopulation", "synthetic", "domain", "temporal", "label"]
 
 
@@ -51,6 +52,8 @@ class Suite:
         Name in ``leadline.bench.training.RECIPES``, for trained models.
     weights
         Pattern of the weights of a pretrained model below the data folder; None for torchvision's own.
+    merged
+        Groups of the model's classes that are one class each of the suite; empty where the classes are the same.
     paper
         Rows of the paper's tables that it can be held against: row -> regular expression of its targets.
     same_setting
@@ -76,6 +79,7 @@ class Suite:
     instructions: str = ""
     recipe: str | None = None
     weights: str | None = None
+    merged: Groups = ()
     paper: Mapping[str, str] = field(default_factory=dict)
     same_setting: bool = False
     graphs: bool = False

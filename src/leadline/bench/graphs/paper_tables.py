@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leadline.bench.graphs.run import METHOD
+from leadline.bench.rows import PAPER_SUFFIX
 from leadline.results.render import Cell, Table
 
 #: The paper's networks, by ours.
@@ -60,7 +61,7 @@ def _table(
     methods = [
         method
         for method, theirs in _METHODS.items()
-        if any(theirs in row for row in paper.values()) and (method in measured or not method.endswith("-paper"))
+        if any(theirs in row for row in paper.values()) and (method in measured or not method.endswith(PAPER_SUFFIX))
     ]
     rows: list[list[Cell | str]] = []
     means = next(name for name in _MEANS if name in paper)
