@@ -62,6 +62,11 @@ def top_two(
     return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
 
 
+def negative_entropy(log_probabilities: FloatArray) -> FloatArray:
+    """Return the sum of p log p of each row, shape (n,): larger for surer predictions."""
+    return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
+
+
 def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
     """Return of each row of values, shape (n, c), that of its class, shape (n,), in float64."""
     return np.asarray(values[np.arange(len(values)), classes], dtype=np.float64)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 import leadline as ll
 from leadline.numeric import softmax, top_two
-from leadline.shift.explanations import explain
+from leadline.shift.explanations import unchanged
+from leadline.shift.judgement import judge
 from leadline.shift.priors import restoring_bias
 
 Array = NDArray[np.float64]
@@ -89,10 +90,9 @@ def test_collapse_is_recognised() -> None:
 
 def test_noise_alone_is_no_distance() -> None:
     """Two samples of one distribution are at distance zero, as the expected noise is taken away."""
-    logits, labels = classifier(4000, 20, 0)
-    scores = np.log(softmax(logits))
+    scores = np.log(softmax(classifier(4000, 20, 0)[0]))
     distances = [
-        explain(scores[:1000], labels[:1000], scores[1000:2000], scores[start : start + 500]).unchanged_distance
+        unchanged(top_two(scores[:1000]), top_two(scores[start : start + 500]), 20).distance
         for start in (2000, 2500, 3000, 3500)
     ]
     assert np.mean(distances) < 0.05
@@ -106,10 +106,11 @@ def test_per_sample_values_average_to_the_estimate() -> None:
     np.testing.assert_allclose(estimate.correctness.mean(), estimate.accuracy, atol=1e-12)
 
 
-def test_every_method_has_an_interval_that_reaches_as_far_as_autos() -> None:
+def test_every_method_has_an_interval_that_reaches_as_far_as_the_judgements() -> None:
     source, labels = classifier(2000, 4, 0)
     target, _ = classifier(2000, 4, 1, shares=np.array([0.7, 0.1, 0.1, 0.1]))
-    likely = ll.Auto().fit(source, labels).estimate(target).interval
+    judged = judge(ll.Auto().fit(source, labels).source_, target.astype(np.float32), len(target))
+    likely = judged.interval(judged.accuracy, 0.9)
     for method in ("ac", "cot", "alsa-g"):
         estimate = ll.make(method).fit(source, labels).estimate(target)
         assert estimate.interval[0] <= likely[0] + 1e-9
@@ -200,3 +201,40 @@ def test_on_real_suites_it_beats_confidence_and_transport_where_each_fails(data_
         other = ll.make(worse).fit(source.logits, source.labels).estimate(outputs.logits)
         assert abs(found.accuracy - outputs.accuracy) < limit < abs(other.accuracy - outputs.accuracy)
         assert found.interval[0] < outputs.accuracy < found.interval[1]
+
+
+@pytest.mark.parametrize("n", [500, 5000, 50_000])
+def test_where_nothing_moved_the_interval_is_what_sampling_allows(n: int) -> None:
+    """Source and target of one distribution: right within sampling error, and hardly wider than it."""
+    source, labels = classifier(n, 2, 0)
+    model = ll.Auto().fit(source, labels)
+    errors, widths = [], []
+    for seed in range(1, 6):
+        target, truth = classifier(5000, 2, seed)
+        estimate = model.estimate(target)
+        errors.append(abs(estimate.accuracy - accuracy(target, truth)))
+        widths.append(estimate.interval[1] - estimate.interval[0])
+    sampling = np.sqrt(0.25 / n + 0.25 / 5000)
+    assert np.mean(errors) < 2 * sampling
+    assert np.mean(widths) < 2 * (1.645 * sampling + 0.02)
+
+
+def test_the_interval_grows_smoothly_with_the_evidence_of_shift() -> None:
+    source, labels = classifier(5000, 3, 0)
+    model = ll.Auto().fit(source, labels)
+    target, _ = classifier(5000, 3, 1)
+    estimates = [model.estimate(scale * target + bias * np.array([1.0, 0, 0])) for scale, bias in zip(
+        np.linspace(1, 0.3, 15), np.linspace(0, 2, 15), strict=True)]  # fmt: skip
+    widths = np.array([high - low for low, high in (estimate.interval for estimate in estimates)])
+    assert widths[-1] > 3 * widths[0]
+    assert np.all(np.diff(widths) < 0.06)
+
+
+def test_a_source_without_errors_is_no_reason_to_be_wrong_on_its_own_kind() -> None:
+    """The temperature of a source without a single error is arbitrary; the readings are moved by what they miss."""
+    source, labels = classifier(150, 3, 0)
+    right = source.argmax(axis=1) == labels
+    target, truth = classifier(4000, 3, 1)
+    fresh = target.argmax(axis=1) == truth
+    estimate = ll.Auto().fit(source[right], labels[right]).estimate(target[fresh])
+    assert estimate.accuracy > 0.95

@@ -5,14 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
+from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.base import Estimator
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
 from leadline.results.performance import Performance
-from leadline.shift.judgement import Judgement, branches, row_readings
+from leadline.shift.judgement import Judgement, branches, correction, row_readings
+from leadline.shift.source import SourceProfile
+
+_ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
+_ANCHORS_SHARE = 0.25  # 0.2 to 0.33 do alike, leave-one-suite-out (docs/which-method.md)
+
+
+def learn_anchors(source: SourceProfile) -> dict[str, Any]:
+    """Return what ``Auto`` learns beyond the profile of the source: an ALSA on the sample in it, by attribute."""
+    alsa = ALSA()
+    alsa.n_classes_, alsa.source_ = len(source.marginal), source
+    alsa._fit(source.logits, source.labels)
+    return {name: getattr(alsa, name) for name in _ANCHORS}
 
 
 class Auto(Estimator):
@@ -21,7 +35,8 @@ class Auto(Estimator):
     Asks why the predictions moved. If the target looks like the source with other class frequencies (label shift),
     confidence and thresholded confidence are read; if it looks like a classifier that drifts towards some classes
     (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and
-    thresholded readings count only as far as the source shows that they bear flattened logits.
+    thresholded readings count only as far as the source shows that they bear flattened logits. The result is averaged
+    with ALSA's, which errs elsewhere. Each reading is moved by what it misses of the accuracy on the source itself.
 
     Notes
     -----
@@ -32,7 +47,8 @@ class Auto(Estimator):
 
     with w the belief in collapse, t the trust in thresholds, pi the class frequencies estimated under label shift and
     pi_S the source's. PRC(pi) is the probability of the predicted class after a bias has given the target the class
-    frequencies pi.
+    frequencies pi. A quarter of the estimate is ALSA's, fitted on the sample of the source that the model keeps; less
+    with more than ten classes, where anchors know less. ATC's score is confidence, and more and more the entropy there.
 
     Examples
     --------
@@ -47,11 +63,34 @@ class Auto(Estimator):
     method = "auto"
     passes = "two"
 
+    anchors_: NDArray[np.float32]
+    peaks_: NDArray[np.float32]
+    widths_: NDArray[np.float32]
+    threshold_: float
+    folds_: int
+    lift_: float
+    correction_: float
+
     def __init__(self) -> None:
         """Store nothing: there is nothing to choose."""
 
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        """Learn nothing beyond the profile of the source that every estimator has."""
+        """Learn anchors from the sample of the source; all else is in the profile that every estimator has."""
+        for name, value in learn_anchors(self.source_).items():
+            setattr(self, name, value)
+
+    @property
+    def _alsa(self) -> ALSA:
+        """The fitted ALSA."""
+        alsa = ALSA()
+        for name in ("n_classes_", "source_", *_ANCHORS):
+            setattr(alsa, name, getattr(self, name))
+        return alsa
+
+    @property
+    def _anchors_share(self) -> float:
+        """The share of ALSA's reading."""
+        return _ANCHORS_SHARE * self.source_.few_classes
 
     def informed(self, judgement: Judgement) -> State:
         """Return the biases and the belief in collapse."""
@@ -66,8 +105,13 @@ class Auto(Estimator):
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
         read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
         label_shift, collapse = branches(self.source_, read)
-        weight = float(state["collapse_weight"])
-        return Reduced.from_values(logits, np.asarray((1 - weight) * label_shift + weight * collapse))
+        weight, share = float(state["collapse_weight"]), self._anchors_share
+        judged = np.asarray((1 - weight) * label_shift + weight * collapse)
+        return Reduced.from_values(logits, (1 - share) * judged + share * self._alsa.probabilities(logits)[0])
+
+    def _correction(self, state: State) -> float:
+        judged = correction(self.source_, float(state["collapse_weight"]))
+        return (1 - self._anchors_share) * judged + self._anchors_share * self.correction_
 
     def performance(self, logits: Any) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.

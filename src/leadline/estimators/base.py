@@ -89,11 +89,23 @@ class Estimator(Parameters, ABC):
 
     def _accuracy(self, state: State, total: Reduced) -> float:
         """Read the estimate off the sums."""
-        return float(total.sums["value"].sum() / total.sums["count"].sum())
+        return _mean(total) + self._correction(state)
+
+    def _correction(self, state: State) -> float:
+        """Return what the mean of the per-sample values misses of the accuracy on the source itself."""
+        return 0.0
 
     def _corrected(self, values: NDArray[np.float64], state: State, total: Reduced) -> NDArray[np.float64]:
-        """Return per-sample values, or their means over some rows, as they count in the estimate; of any shape."""
-        return values
+        """Return per-sample values, or their means over some rows, with the correction.
+
+        They move towards 1 or towards 0 in proportion, so that they stay probabilities and their mean is the estimate.
+        """
+        if not self._correction(state):
+            return values
+        mean, wanted = _mean(total), self.accuracy_of(state, total)
+        if wanted < mean:
+            return values * (wanted / mean)
+        return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)
 
     def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""
@@ -395,6 +407,11 @@ class Estimator(Parameters, ABC):
         if not self.is_fitted:
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit(logits, labels) first.")
         return self.n_classes_
+
+
+def _mean(total: Reduced) -> float:
+    """Return the mean of the per-sample values."""
+    return float(total.sums["value"].sum() / total.sums["count"].sum())
 
 
 def learn_profile(source: Outputs) -> SourceProfile:

@@ -12,7 +12,7 @@ from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import log_softmax, of_class
+from leadline.numeric import log_softmax, negative_entropy, of_class
 from leadline.shift.calibration import fit_temperature, matching_threshold
 
 
@@ -134,7 +134,7 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
         if self.score == "confidence":
             return of_class(log_probabilities, predicted)
         if self.score == "entropy":
-            return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
+            return np.asarray(negative_entropy(log_probabilities), dtype=np.float64)
         raise InputError(f"score must be 'confidence' or 'entropy'; got {self.score!r}.")
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:

@@ -18,6 +18,7 @@ from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
 from leadline.data.files import write_bytes
 from leadline.errors import InputError
+from leadline.estimators.auto import learn_anchors
 from leadline.estimators.base import Estimator
 from leadline.shift.source import SourceProfile
 from leadline.version import __version__
@@ -130,6 +131,8 @@ def from_bytes(
             state |= {"folds_": 1, "lift_": 0.0, "correction_": 0.0}
         estimator = _make(metadata["method"], params, methods)
         state = _with_profile(state, _from_json(metadata["source"])) if version != "1" else _from_first(state)
+        if metadata["method"] == "auto" and "anchors_" not in state:  # it did not read ALSA then
+            state |= learn_anchors(state["source_"])
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -153,10 +156,18 @@ def _with_profile(state: dict[str, Any], scalars: dict[str, Any]) -> dict[str, A
     arrays = {name.removeprefix(_SOURCE): state.pop(name) for name in list(state) if name.startswith(_SOURCE)}
     columns = state["columns_"]
     return state | {
-        "source_": SourceProfile(**arrays, **scalars),
+        "source_": _profile(arrays | scalars),
         "classes_": tuple(state["classes_"]),
         "columns_": None if columns is None else Columns(**columns),
     }
+
+
+def _profile(parts: dict[str, Any]) -> SourceProfile:
+    """Return the profile of the source; of a file from before it knew all that it does now, learned again."""
+    if "entropy_threshold" in parts:
+        return SourceProfile(**parts)
+    given = ("logits", "labels", "marginal", "accuracy", "n_rows", "decision_threshold")
+    return SourceProfile.learn(**{name: parts[name] for name in given if name in parts})
 
 
 def _from_first(state: dict[str, Any]) -> dict[str, Any]:

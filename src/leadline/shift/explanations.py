@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,45 @@ class Explained:
         )
 
 
-def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: FloatArray) -> Explained:
+class Unchanged(NamedTuple):
+    """How far a target is from the source as it is: see :class:`Explained`."""
+
+    distance: float
+    noise: float
+    share_outside: float
+
+
+TopTwo = tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]
+
+
+def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
+    """Compare a target with the source as it is.
+
+    Parameters
+    ----------
+    source, target
+        Top class, runner-up and log-odds of each row, shapes (n,) and (m,); many rows see smaller shifts.
+    c
+        Number of classes.
+    """
+    edges = _edges(source, target)
+    as_is, wanted = (_histogram(_cells(*rows, edges, c), c) for rows in (source, target))
+    floor = _noise_floor(wanted, as_is, len(target[0]), len(source[0]))
+    return Unchanged(
+        distance=float(np.sqrt(max(_squared(wanted, as_is) - floor, 0.0))),
+        noise=float(np.sqrt(max(floor, 0.0))),
+        share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
+    )
+
+
+def _edges(source: TopTwo, target: TopTwo) -> Array:
+    """Return the log-odds that cut source and target together into bins of equal size."""
+    return np.asarray(np.quantile(np.concatenate([target[2], source[2]]), np.arange(1, N_BINS) / N_BINS))
+
+
+def explain(
+    source: FloatArray, labels: IntArray, others: FloatArray, target: FloatArray, as_is: Unchanged
+) -> Explained:
     """Fit label shift and collapse to a target.
 
     Parameters
@@ -76,12 +115,14 @@ def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: Fl
         Shape (n, c): for each of them another row's centred logits, to serve as noise.
     target
         Shape (m, c): calibrated log-probabilities.
+    as_is
+        How far the target is from the source as it is; on these rows, or on more.
     """
     n, c = source.shape
     source_marginal = np.bincount(labels, minlength=c) / n
     mean_target = softmax(target).mean(axis=0, dtype=np.float64)
-    of_target, of_source = top_two(target), top_two(source)
-    edges = np.quantile(np.concatenate([of_target[2], of_source[2]]), np.arange(1, N_BINS) / N_BINS)
+    of_target = top_two(target)
+    edges = _edges(top_two(source), of_target)
     wanted = _histogram(_cells(*of_target, edges, c), c)
 
     best_shift = (np.inf, 0.0, source_marginal, float(n))
@@ -99,21 +140,19 @@ def explain(source: FloatArray, labels: IntArray, others: FloatArray, target: Fl
             model = _histogram(_cells(*top_two(moved + bias.astype(moved.dtype)), edges, c), c)
             floor = _noise_floor(wanted, model, len(target), n)
             best_collapse = min(best_collapse, (_squared(wanted, model) - floor, floor), key=_first)
-    as_is = _histogram(_cells(*of_source, edges, c), c)
     shift_distance, collapse_distance = (
         float(np.sqrt(max(excess, 0.0) + DISTANCE_FLOOR**2)) for excess in (best_shift[0], best_collapse[0])
     )
     ratio = np.log(shift_distance / collapse_distance)
-    unchanged_floor = _noise_floor(wanted, as_is, len(target), n)
     return Explained(
         collapse_weight=float(sigmoid(np.asarray((ratio + BELIEF_OFFSET) / BELIEF_WIDTH))),
         label_marginal=best_shift[2],
         label_shift_distance=shift_distance,
         collapse_distance=collapse_distance,
-        unchanged_distance=float(np.sqrt(max(_squared(wanted, as_is) - unchanged_floor, 0.0))),
-        noise=float(np.sqrt(max(unchanged_floor, 0.0))),
+        unchanged_distance=as_is.distance,
+        noise=as_is.noise,
         effective_rows=best_shift[3],
-        share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
+        share_outside=as_is.share_outside,
     )
 
 

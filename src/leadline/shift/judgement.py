@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, normal_quantile, of_class, sigmoid, softmax, top_two
+from leadline.numeric import Array, negative_entropy, normal_quantile, of_class, sigmoid, softmax, top_two
 from leadline.results.shift import Shift, ShiftKind
-from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain
+from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
 from leadline.shift.priors import restoring_bias
 from leadline.shift.source import SourceProfile
 
@@ -25,11 +25,10 @@ _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, threshol
 _REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
-# Parts of the error and their weights, set by hand on the scale of observed errors (free fits of them overfit). Only
-# the two multipliers were calibrated, leave-one-suite-out, and rounded up because new suites undercover.
-_PARTS = {"methods": 0.25, "undecided": 0.5, "shift": 0.06, "ranking": 0.06}
-_BASE = 0.025  # nobody knows an accuracy under shift better than this
-_DOWN, _UP = 2.4, 2.0  # half-widths of the 90 % interval in units of the combined spread
+# Half-width of the 90 % interval by the distance d of the target from the source: slope d / sqrt(d + bend). Nothing
+# where nothing moved, 10 points at .2, 16 at .5: so grow the largest tenths of errors (docs/which-method.md).
+_SLOPE, _BEND = 0.24, 0.03
+_UNSEEN = 0.5  # share of the noise that a shift may hide in
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class Judgement:
     accuracy
         The combined estimate.
     parts
-        Parts of its error, before their weights.
+        Standard errors: of sampling, and of whatever the shift may do to the readings.
     evidence
         Share of all this that rests on the rows themselves, and not on the whole target that they are a segment of.
     """
@@ -65,10 +64,14 @@ class Judgement:
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
         """Return the interval around an accuracy at a nominal coverage."""
-        model = sum((weight * self.parts[name]) ** 2 for name, weight in _PARTS.items())
-        spread = float(np.sqrt(self.parts["sampling"] ** 2 + _BASE**2 + model))
-        spread *= normal_quantile(0.5 + confidence_level / 2) / normal_quantile(0.95)
-        return max(0.0, accuracy - _DOWN * spread), min(1.0, accuracy + _UP * spread)
+        spread = float(np.hypot(self.parts["sampling"], self.parts["shift"]))
+        half_width = normal_quantile(0.5 + confidence_level / 2) * spread
+        return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)
+
+    @property
+    def correction(self) -> float:
+        """What the readings of each row miss of the accuracy on the source itself, as far as they count."""
+        return correction(self.profile, self.explained.collapse_weight)
 
     @property
     def kind(self) -> ShiftKind:
@@ -142,21 +145,25 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     few = max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // logits.shape[1]))
     # Rows spread evenly over the sample: files are often sorted.
     places = np.arange(len(scores)) if len(scores) <= few else np.arange(few) * len(scores) // few
-    explained = explain(*profile.explained_rows, scores[places])
+    as_is = unchanged(profile.top_two, top_two(scores), scores.shape[1])
+    explained = explain(*profile.explained_rows, scores[places], as_is)
     restoring = restoring_bias(scores, profile.marginal)
     reweighting = restoring_bias(scores, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
-    readings = {name: float(values.mean()) for name, values in read.items()}
     label_shift, collapse = (float(values.mean()) for values in branches(profile, read))
     weight = explained.collapse_weight
-    accuracy = (1 - weight) * label_shift + weight * collapse
+    accuracy = (1 - weight) * label_shift + weight * collapse + correction(profile, weight)
+    accuracy = float(np.clip(accuracy, 0.0, 1.0))
+    gaps = {
+        "confidence": profile.confidence_gap,
+        "reweighted": profile.confidence_gap,
+        "restored": profile.restored_gap,
+    }
+    readings = {name: float(np.clip(values.mean() + gaps.get(name, 0.0), 0.0, 1.0)) for name, values in read.items()}
+    distance = float(np.hypot(as_is.distance, _UNSEEN * as_is.noise))
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
-        "methods": (1 - weight) * abs(readings["thresholded"] - readings["confidence"])
-        + weight * abs(readings["restored_thresholded"] - readings["restored"]),
-        "undecided": float(np.sqrt(weight * (1 - weight)) * abs(label_shift - collapse)),
-        "shift": explained.unchanged_distance,
-        "ranking": 1.0 - profile.ranking,
+        "shift": _SLOPE * distance / float(np.sqrt(distance + _BEND)) / normal_quantile(0.95),
     }
     return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
 
@@ -166,16 +173,20 @@ def row_readings(
 ) -> dict[str, Array]:
     """Return the five readings of each row, shape (n,) each, given calibrated log-probabilities and predicted classes.
 
-    ``confidence``; ``thresholded``, whether the log-odds reach the source's threshold; ``restored``, the probability of
-    the predicted class once the class shares are the source's again; ``restored_thresholded``; and ``reweighted``, the
-    same with the class shares estimated under label shift.
+    ``confidence``; ``thresholded``, whether the log-odds, with many classes minus the entropy, reach the source's
+    threshold; ``restored``, the probability of the predicted class once the class shares are the source's again;
+    ``restored_thresholded``; and ``reweighted``, the same with the class shares estimated under label shift.
     """
     odds = top_two(scores, predicted)[2]
     restored = of_class(softmax(scores + restoring.astype(scores.dtype)), predicted)
     reweighted = of_class(softmax(scores + reweighting.astype(scores.dtype)), predicted)
+    few = profile.few_classes
+    thresholded = few * (odds >= profile.threshold)
+    if few < 1.0:
+        thresholded = thresholded + (1.0 - few) * (negative_entropy(scores) >= profile.entropy_threshold)
     return {
         "confidence": sigmoid(odds),
-        "thresholded": (odds >= profile.threshold).astype(np.float64),
+        "thresholded": np.asarray(thresholded, dtype=np.float64),
         "restored": restored,
         "restored_thresholded": (restored >= profile.restored_threshold).astype(np.float64),
         "reweighted": reweighted,
@@ -189,6 +200,17 @@ def branches(profile: SourceProfile, read: Mapping[str, Array]) -> tuple[Array, 
     label_shift = (1 - trust) * averaged + trust * read["thresholded"]
     collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
     return label_shift, collapse
+
+
+def correction(profile: SourceProfile, collapse_weight: float) -> float:
+    """Return what the branches, at a belief in collapse, miss of the accuracy on the source itself.
+
+    Thresholds are set so that they miss nothing.
+    """
+    trust = profile.threshold_trust
+    label_shift = (1 - trust) * profile.confidence_gap
+    collapse = (1 - _THRESHOLD_SHARE * trust) * profile.restored_gap
+    return (1 - collapse_weight) * label_shift + collapse_weight * collapse
 
 
 def _sampling(profile: SourceProfile, accuracy: float, n_target: int) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.numeric import Array, log_softmax, sigmoid, softmax, top_two
+from leadline.numeric import Array, log_softmax, negative_entropy, sigmoid, softmax, top_two
 from leadline.shift.calibration import fit_bias, fit_temperature, matching_threshold
 from leadline.shift.priors import restoring_bias
 
@@ -28,6 +28,7 @@ _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 4_000, 2_000, 2_000_000  
 _FLATTENINGS = (0.5, 0.6, 0.7)
 _REACTIVITY_CENTRE, _REACTIVITY_WIDTH = 0.75, 0.06
 _MOST_REACTIVITY = 10.0
+_FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence's, and anchors tell less and less
 
 
 def sample_size(n_classes: int) -> int:
@@ -53,6 +54,10 @@ class SourceProfile:
         Of the calibration.
     threshold, restored_threshold
         ATC's threshold on log-odds, and the same on prior-restored confidence.
+    entropy_threshold
+        ATC's threshold on minus the entropy.
+    confidence_gap, restored_gap
+        Accuracy less mean confidence, and less mean prior-restored confidence: what calibration leaves.
     ranking
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
     reactivity
@@ -72,6 +77,9 @@ class SourceProfile:
     temperature: float
     threshold: float
     restored_threshold: float
+    entropy_threshold: float
+    confidence_gap: float
+    restored_gap: float
     ranking: float
     reactivity: float
     decision_threshold: float | None = None
@@ -122,6 +130,9 @@ class SourceProfile:
             temperature=temperature,
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
+            entropy_threshold=matching_threshold(negative_entropy(scores), correct),
+            confidence_gap=float(correct.mean() - sigmoid(odds).mean()),
+            restored_gap=float(correct.mean() - restored.mean(dtype=np.float64)),
             ranking=_ranking(odds, correct),
             reactivity=_reactivity(scores, top, threshold),
             decision_threshold=decision_threshold,
@@ -134,6 +145,11 @@ class SourceProfile:
         beyond = (min(self.reactivity, _MOST_REACTIVITY) - _REACTIVITY_CENTRE) / _REACTIVITY_WIDTH
         return float(sigmoid(np.asarray(beyond)))
 
+    @property
+    def few_classes(self) -> float:
+        """1 with few classes, and less the more there are: what anchors and confidence thresholds are believed by."""
+        return min(1.0, _FEW_CLASSES / len(self.marginal))
+
     def rows(self, logits: FloatArray) -> FloatArray:
         """Return a classifier's outputs, shape (n, c), as rows whose largest value is that of the predicted class."""
         return to_decision(logits, self.decision_threshold)
@@ -145,6 +161,11 @@ class SourceProfile:
     def log_probabilities(self, logits: FloatArray) -> FloatArray:
         """Return calibrated log-probabilities of rows, shape (n, c)."""
         return _scores(self.outputs(logits), self.temperature)
+
+    @cached_property
+    def top_two(self) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+        """Top class, runner-up and calibrated log-odds of each row of the sample, shapes (m,)."""
+        return top_two(self.log_probabilities(self.logits))
 
     @cached_property
     def explained_rows(self) -> tuple[FloatArray, IntArray, FloatArray]:

@@ -358,20 +358,20 @@ class ALSA(Estimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum probabilities of correctness, and count the rows out of reach."""
+        correctness, outside = self.probabilities(logits)
+        return Reduced.from_values(logits, correctness, {"rectified": outside})
+
+    def _correction(self, state: State) -> float:
+        return self.correction_
+
+    def probabilities(self, logits: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the probability that each valid row is right, before the correction, and the share of fits that it is
+        out of reach of, shapes (n,).
+        """
         vectors = self._vectors(logits)
         fits = [self._rectified(*self._felt(vectors, field)) for field in self._fields()]
         correctness, outside = (np.mean(values, axis=0) for values in zip(*fits, strict=True))
-        return Reduced.from_values(logits, correctness, {"rectified": outside})
-
-    def _accuracy(self, state: State, total: Reduced) -> float:
-        return float(np.clip(super()._accuracy(state, total) + self.correction_, 0.0, 1.0))
-
-    def _corrected(self, values: NDArray[np.float64], state: State, total: Reduced) -> NDArray[np.float64]:
-        """Move probabilities towards 1 or 0 in proportion, so that their mean over the target is the estimate."""
-        mean, wanted = super()._accuracy(state, total), self._accuracy(state, total)
-        if wanted >= mean:
-            return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)
-        return values * (wanted / mean)
+        return correctness, outside
 
     def _interval(
         self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
