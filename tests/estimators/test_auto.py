@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import leadline as ll
 from leadline.numeric import softmax, top_two
+from leadline.results.performance import Measure, expected_auc
 from leadline.shift.explanations import unchanged
 from leadline.shift.judgement import judge
 from leadline.shift.priors import restoring_bias
@@ -156,6 +157,37 @@ def test_performance_estimates_the_confusion_matrix() -> None:
     np.testing.assert_allclose(found.recall, ll.Performance(true).recall, atol=0.08)
     np.testing.assert_allclose(found.precision, ll.Performance(true).precision, atol=0.08)
     np.testing.assert_allclose(found.f1, ll.Performance(true).f1, atol=0.08)
+
+
+def test_performance_agrees_with_the_estimate() -> None:
+    source, labels = classifier(3000, 3, 0)
+    target, _ = classifier(2000, 3, 1, shares=np.array([0.7, 0.2, 0.1]))
+    model = ll.Auto().fit(source, labels)
+    found, estimate = model.performance(target), model.estimate(target)
+    assert found.accuracy == pytest.approx(estimate.accuracy, abs=1e-9)
+    counts = [entry.count for entry in estimate.by_class]
+    np.testing.assert_allclose(found.confusion.sum(axis=0), counts, atol=1e-6)
+    assert found.interval("accuracy")[1] - found.interval("accuracy")[0] == pytest.approx(np.ptp(estimate.interval))
+    measures: tuple[Measure, ...] = ("precision", "recall", "f1")
+    for measure in measures:
+        low, high = found.interval(measure)
+        assert np.all((low < getattr(found, measure)) & (getattr(found, measure) < high))
+    assert found.roc_auc is None
+
+
+def test_the_area_under_the_curve_of_two_classes() -> None:
+    """With labels it is the plain area, ties and all; without, near it."""
+    from sklearn.metrics import roc_auc_score
+
+    source, labels = classifier(3000, 2, 0)
+    target, truth = classifier(3000, 2, 1)
+    score = target[:, 1] - target[:, 0]
+    for some in (score, score.round(0)):
+        assert expected_auc(some, truth.astype(float)) == pytest.approx(roc_auc_score(truth, some))
+    assert ll.Auto().fit(source, labels).performance(target).roc_auc == pytest.approx(
+        roc_auc_score(truth, score), abs=0.03
+    )
+    assert expected_auc(score, np.ones(3000)) is None
 
 
 def test_performance_of_a_class_that_is_never_predicted_is_unknown() -> None:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.base import Estimator
+from leadline.estimators.groups import ALL
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
-from leadline.results.performance import Performance
+from leadline.results.performance import Performance, expected_auc, matched
 from leadline.shift.judgement import Judgement, branches, correction, row_readings
 from leadline.shift.source import SourceProfile
 
@@ -113,29 +114,44 @@ class Auto(Estimator):
         judged = correction(self.source_, float(state["collapse_weight"]))
         return (1 - self._anchors_share) * judged + self._anchors_share * self.correction_
 
-    def performance(self, logits: Any) -> Performance:
+    def performance(self, logits: Any, *, confidence_level: float = 0.9) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.
 
         Parameters
         ----------
         logits
             Shape (n, c): the classifier's outputs on the target; or ``Outputs``.
+        confidence_level
+            Nominal coverage of the intervals.
 
         Notes
         -----
         Each row is spread over the classes by its probabilities after the class frequencies have been restored
-        (collapse) or reweighted (label shift), in the proportion in which either is believed.
+        (collapse) or reweighted (label shift), in the proportion in which either is believed. All mistakes are then
+        made more or less frequent alike, so that the accuracy is that of :meth:`estimate`.
         """
         target = self._target(logits)
-        state = self._drive(InMemory(target)).state()
+        driven = self._drive(InMemory(target))
+        estimate, state = driven.estimate(ALL, confidence_level), driven.state()
         weight = float(state["collapse_weight"])
         confusion = np.zeros((self.n_classes_, self.n_classes_))
+        odds, positive = [], []
         for block in row_blocks(target):
             scores = self.source_.log_probabilities(block)
             reweighted = softmax(scores + state["reweighting"].astype(scores.dtype))
             restored = softmax(scores + state["restoring"].astype(scores.dtype))
-            np.add.at(confusion.T, block.argmax(axis=1), (1 - weight) * reweighted + weight * restored)
-        return Performance(confusion, self.classes_)
+            probabilities = (1 - weight) * reweighted + weight * restored
+            np.add.at(confusion.T, block.argmax(axis=1), probabilities)
+            if self.n_classes_ == 2:
+                odds.append(scores[:, 1] - scores[:, 0])
+                positive.append(probabilities[:, 1])
+        return Performance(
+            matched(confusion, estimate.accuracy),
+            self.classes_,
+            roc_auc=expected_auc(np.concatenate(odds), np.concatenate(positive)) if odds else None,
+            margin=(estimate.interval[1] - estimate.interval[0]) / 2,
+            confidence_level=confidence_level,
+        )
 
     def _interval(
         self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
