@@ -7,25 +7,24 @@ needs several passes (optimal transport) carries a small ``State`` from pass to 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.columns import Columns
 from leadline.data.decisions import same_decisions, to_decision
-from leadline.data.outputs import FloatArray, IntArray, Outputs, as_logits, same_classes
+from leadline.data.outputs import FloatArray, Outputs, as_logits, same_classes
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
 from leadline.estimators.groups import ALL
-from leadline.estimators.parameters import Parameters
 from leadline.estimators.passes import Driven, Solved, drive
 from leadline.estimators.samples import hashes
 from leadline.estimators.scans import InMemory, scan_blocks
+from leadline.estimators.steps import Steps
 from leadline.estimators.sums import Reduced, State
 from leadline.results.estimate import ClassEstimate, Estimate
 from leadline.results.estimates import Estimates
@@ -37,7 +36,7 @@ from leadline.shift.source import SourceProfile, sample_size
 __all__ = ["Estimator", "Reduced", "State", "learn_profile"]
 
 
-class Estimator(Parameters, ABC):
+class Estimator(Steps):
     """Base of all estimators, with scikit-learn's conventions.
 
     A subclass stores its options in ``__init__``, learns in ``_fit`` into attributes that end in ``_``, and turns
@@ -45,82 +44,11 @@ class Estimator(Parameters, ABC):
     ``informed`` or ``advance``, and ``_accuracy``, only if one pass and a plain mean are not enough.
     """
 
-    #: How often the rows of a target are gone over: "one" pass; "two", the second with what ``informed`` makes of the
-    #: judgement; "many", until ``advance`` returns None.
-    passes: ClassVar[Literal["one", "two", "many"]] = "one"
-
     n_classes_: int
     classes_: tuple[str | int, ...]
     columns_: Columns | None
     source_: SourceProfile
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        """Refuse a class that says one thing of its passes and does another."""
-        super().__init_subclass__(**keywords)
-        for hook, passes in (("advance", "many"), ("informed", "two")):
-            if hook in vars(cls) and cls.passes != passes:
-                raise TypeError(f"{cls.__name__} defines {hook}, so it must say passes = {passes!r}.")
-
-    # ------------------------------------------------------------------------------------------- for subclasses
-    @property
-    @abstractmethod
-    def method(self) -> str:
-        """The name of this method in ``leadline.METHODS``."""
-
-    @abstractmethod
-    def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        """Learn from validated source outputs, shapes (n, c) and (n,)."""
-
-    @abstractmethod
-    def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Turn a block of validated rows, shape (n, c), into sums. Pure."""
-
-    def start(self) -> State:
-        """Return what the first pass over the target needs to know."""
-        return {}
-
-    def informed(self, judgement: Judgement) -> State:
-        """Return what the second of two passes needs to know, given the judgement of the target."""
-        raise TypeError(f"{type(self).__name__} needs no second pass over {judgement}.")
-
-    def advance(self, state: State, total: Reduced) -> State | None:
-        """Return the state of the next of many passes, given the sums of this one; None when this was the last."""
-        raise TypeError(f"{type(self).__name__} needs no pass after {state}, {total}.")
-
-    def _accuracy(self, state: State, total: Reduced) -> float:
-        """Read the estimate off the sums."""
-        return _mean(total) + self._correction(state)
-
-    def _correction(self, state: State) -> float:
-        """Return what the mean of the per-sample values misses of the accuracy on the source itself."""
-        return 0.0
-
-    def _corrected(self, values: NDArray[np.float64], state: State, total: Reduced) -> NDArray[np.float64]:
-        """Return per-sample values, or their means over some rows, with the correction.
-
-        They move towards 1 or towards 0 in proportion, so that they stay probabilities and their mean is the estimate.
-        """
-        if not self._correction(state):
-            return values
-        mean, wanted = _mean(total), self.accuracy_of(state, total)
-        if wanted < mean:
-            return values * (wanted / mean)
-        return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)
-
-    def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
-        """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""
-        with np.errstate(invalid="ignore"):
-            return np.clip(self._corrected(total.sums["value"] / total.sums["count"], state, total), 0.0, 1.0)
-
-    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
-        """Return what is worth telling about this estimate."""
-        return {}
-
-    def _solve(self, logits: FloatArray) -> Solved | None:
-        """Return last state and final sums from all rows at once; None to go by passes."""
-        return None
-
-    # --------------------------------------------------------------------------------------------- the contract
     def fit(self, logits: Any, labels: Any = None) -> Self:
         """Learn from a labelled source set.
 
@@ -292,10 +220,6 @@ class Estimator(Parameters, ABC):
         if classes is not None and self.class_names is not None:
             same_classes(classes, self.class_names)
 
-    def accuracy_of(self, state: State, total: Reduced) -> float:
-        """Return the estimated accuracy that final sums say."""
-        return float(np.clip(self._accuracy(state, total), 0.0, 1.0))
-
     def _interval(
         self, accuracy: float, total: Reduced, judgement: Judgement | None, confidence_level: float
     ) -> tuple[float, float]:
@@ -407,11 +331,6 @@ class Estimator(Parameters, ABC):
         if not self.is_fitted:
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit(logits, labels) first.")
         return self.n_classes_
-
-
-def _mean(total: Reduced) -> float:
-    """Return the mean of the per-sample values."""
-    return float(total.sums["value"].sum() / total.sums["count"].sum())
 
 
 def learn_profile(source: Outputs) -> SourceProfile:

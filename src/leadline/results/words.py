@@ -30,6 +30,7 @@ _FEW_ROWS = 200
 _POOR_RANKING = 0.6
 _NOTABLE_SHARE = 0.05
 _NOTABLE_SPREAD = 0.1
+_NOTABLE_CORRECTION = 0.03
 
 
 def sentences(estimate: Estimate) -> list[str]:
@@ -55,6 +56,12 @@ def remarks(estimate: Estimate) -> list[str]:
     guessed = found.get("rectified_share", 0.0)
     if guessed > _NOTABLE_SHARE:
         told.append(f"{guessed:.0%} of the samples are unlike those that {estimate.method} learned from: guesses.")
+    unseen = abs(found.get("correction", 0.0))
+    if unseen > _NOTABLE_CORRECTION:
+        told.append(
+            f"{estimate.method} was {100 * unseen:.0f} points off on source samples that it had not learned from: it "
+            "knows this source badly, and its interval is wider by as much."
+        )
     if n < _FEW_ROWS:
         told.append(f"Only {n:,} samples: sampling error alone is up to {0.8 / n**0.5:.0%} either way.")
     return told

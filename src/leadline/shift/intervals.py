@@ -7,8 +7,8 @@ import numpy as np
 from leadline.numeric import normal_quantile
 
 MODEL_ERROR = (
-    "sampling error, and the error of the model under shift as far as the logits show it; a target on which the "
-    "classifier is confidently wrong is not covered"
+    "sampling error, and the error of the model under shift as far as the outputs show it; a classifier that is "
+    "confidently wrong, or labels that mean something else now, show in no output, only in a few labels (leadline plan)"
 )
 SAMPLING_ONLY = "sampling error of source and target only; a shift that breaks the method's assumption is not covered"
 

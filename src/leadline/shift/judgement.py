@@ -25,10 +25,10 @@ _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, threshol
 _REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
-# Half-width of the 90 % interval by the distance d of the target from the source: slope d / sqrt(d + bend). Nothing
-# where nothing moved, 10 points at .2, 16 at .5: so grow the largest tenths of errors (docs/which-method.md).
-_SLOPE, _BEND = 0.24, 0.03
-_UNSEEN = 0.5  # share of the noise that a shift may hide in
+# Half-width of the 90 % interval by the distance d of the target from the source: most d / (d + half). Nothing where
+# nothing moved, 6 points at .05, 11 at .2, 14 at .5: so grow the largest tenths of errors (docs/which-method.md).
+_MOST, _HALF = 0.17, 0.1
+_UNSEEN = 0.3  # share of the noise that a shift may hide in
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     distance = float(np.hypot(as_is.distance, _UNSEEN * as_is.noise))
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
-        "shift": _SLOPE * distance / float(np.sqrt(distance + _BEND)) / normal_quantile(0.95),
+        "shift": _MOST * distance / (distance + _HALF) / normal_quantile(0.95),
     }
     return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from leadline.estimators.alsa.folds import assign_folds, fold_slices, joined_his
 from leadline.estimators.alsa.geometry import Geometry, lift_for, place_vectors, with_lift, without_lift
 from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import MAX_WIDTH
+from leadline.estimators.alsa.options import check_options
 from leadline.estimators.alsa.reach import alpha_of_threshold, harmless_threshold, rectification_threshold
 from leadline.estimators.alsa.training import (
     PARTS,
@@ -234,33 +235,8 @@ class ALSA(Estimator):
         """The name of this method in ``leadline.METHODS``."""
         return "alsa-g" if self.influence_kind == "gaussian" else "alsa-e"
 
-    def _check_options(self) -> None:
-        """Refuse options that make no sense, before any work."""
-        choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
-            "influence": (self.influence_kind, ("gaussian", "exponential")),
-            "rectify": (self.rectify, ("total", "single", None)),
-            "init": (self.init, get_args(Init)),
-            "geometry": (self.geometry, get_args(Geometry)),
-        }
-        for name, (value, allowed) in choices.items():
-            if value not in allowed:
-                raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-        unknown = set(self.learn) - set(PARTS)
-        if isinstance(self.learn, str) or unknown:
-            raise InputError(f"learn must be a collection of {', '.join(PARTS)}; got {self.learn!r}.")
-        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
-            raise InputError(f"alpha must be between 0 and 1; got {self.alpha}.")
-        positive = {
-            "n_anchors": self.n_anchors, "epsilon": self.epsilon, "max_epochs": self.max_epochs,
-            "learning_rate": self.learning_rate, "batch_size": self.batch_size, "peak": self.peak,
-            "folds": self.folds,
-        }  # fmt: skip
-        for name, amount in positive.items():
-            if amount is not None and not amount > 0:
-                raise InputError(f"{name} must be positive; got {amount}.")
-
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        self._check_options()
+        check_options(self)
         predicted = logits.argmax(axis=1)
         correct = predicted == labels
         n, c = logits.shape

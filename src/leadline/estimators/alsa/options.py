@@ -1,0 +1,38 @@
+"""Which options of ALSA make sense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from leadline.errors import InputError
+from leadline.estimators.alsa.geometry import Geometry
+from leadline.estimators.alsa.training import PARTS, Init
+
+if TYPE_CHECKING:
+    from leadline.estimators.alsa.model import ALSA
+
+
+def check_options(alsa: ALSA) -> None:
+    """Refuse options that make no sense, before any work."""
+    choices: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "influence": (alsa.influence_kind, ("gaussian", "exponential")),
+        "rectify": (alsa.rectify, ("total", "single", None)),
+        "init": (alsa.init, get_args(Init)),
+        "geometry": (alsa.geometry, get_args(Geometry)),
+    }
+    for name, (value, allowed) in choices.items():
+        if value not in allowed:
+            raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+    unknown = set(alsa.learn) - set(PARTS)
+    if isinstance(alsa.learn, str) or unknown:
+        raise InputError(f"learn must be a collection of {', '.join(PARTS)}; got {alsa.learn!r}.")
+    if alsa.alpha is not None and not 0.0 < alsa.alpha < 1.0:
+        raise InputError(f"alpha must be between 0 and 1; got {alsa.alpha}.")
+    positive = {
+        "n_anchors": alsa.n_anchors, "epsilon": alsa.epsilon, "max_epochs": alsa.max_epochs,
+        "learning_rate": alsa.learning_rate, "batch_size": alsa.batch_size, "peak": alsa.peak,
+        "folds": alsa.folds,
+    }  # fmt: skip
+    for name, amount in positive.items():
+        if amount is not None and not amount > 0:
+            raise InputError(f"{name} must be positive; got {amount}.")
