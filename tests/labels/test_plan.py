@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,13 +46,21 @@ def test_every_beginning_has_its_share_of_every_stratum(model: ll.Auto, target: 
 
 def test_every_row_of_a_stratum_is_as_likely_at_every_place() -> None:
     strata = np.repeat([0, 1], [6, 4])
-    rng = np.random.default_rng(0)
-    plans = np.stack([draw(strata, np.array([3, 2]), rng) for _ in range(6000)])
+    plans = np.stack([draw(strata, np.array([3, 2]), seed) for seed in range(6000)])
     first = np.bincount(plans[:, :2].ravel(), minlength=10)
     for rows in (slice(0, 6), slice(6, 10)):
         part = first[rows]
         # Chi-square with 5 and 3 degrees of freedom; 20 is exceeded once in a thousand.
         assert np.sum((part - part.mean()) ** 2 / part.mean()) < 20
+
+
+def test_pairs_of_rows_are_drawn_together_as_often_as_others() -> None:
+    plans = np.stack([draw(np.zeros(8, dtype=np.int64), np.array([2]), seed) for seed in range(8000)])
+    together = np.bincount(plans.min(axis=1) * 8 + plans.max(axis=1), minlength=64)
+    together = together[together > 0]
+    assert len(together) == 28
+    # Chi-square with 27 degrees of freedom; 56 is exceeded once in a thousand.
+    assert np.sum((together - together.mean()) ** 2 / together.mean()) < 56
 
 
 def test_probabilities_are_those_of_the_draw(model: ll.Auto, target: Outputs) -> None:
@@ -131,7 +140,7 @@ def test_a_plan_that_contradicts_itself_is_refused(change: dict[str, object], re
         ({"seed": -1}, "seed must be a whole number, 0 or more"),
     ],
 )
-def test_wrong_options(model: ll.Auto, target: Outputs, options: dict[str, int], reason: str) -> None:
+def test_wrong_options(model: ll.Auto, target: Outputs, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         plan_labels(model, target, **options)
 

@@ -167,20 +167,20 @@ class _Labelled:
 
     def estimate(self, part: NDArray[np.bool_] | None, confidence_level: float) -> Estimate:
         """Return the estimate for all rows, or for a part of them, shape (n,)."""
-        accuracy, interval, counts = self._accuracy(part, confidence_level)
-        right, labelled, sizes = counts
-        n_labels, n_rows = int(labelled.sum()), int(sizes.sum())
         within = np.ones(len(self.predictions), dtype=bool) if part is None else part
+        counts = self._counts(within)
+        n_labels, n_rows = int(counts.labelled.sum()), int(counts.sizes.sum())
+        interval = counts.interval(confidence_level)
+        accuracy = float(np.clip(counts.accuracy, *interval))
+        of_strata = counts.right, counts.labelled, counts.sizes
         diagnostics: dict[str, Any] = {
             "n_labels": n_labels,
-            "n_skipped": int(np.count_nonzero(self.skipped & within[self.rows])),
+            "n_skipped": int(counts.skipped.sum()),
             "n_set_aside": self.set_aside,
             "simple_sample_interval": list(
                 exact_interval(round(accuracy * n_labels), n_labels, n_rows, confidence_level)
             ),
-            "labels_for": {
-                f"{half:.2f}": labels_needed(right, labelled, sizes, half, confidence_level) for half in _HALF_WIDTHS
-            },
+            "labels_for": {f"{half:.2f}": labels_needed(*of_strata, half, confidence_level) for half in _HALF_WIDTHS},
             "source_accuracy": self.model.source_accuracy_,
             "n_source": self.model.n_source_,
             "interval_covers": _ANY_SHIFT,
@@ -194,38 +194,54 @@ class _Labelled:
             diagnostics["agrees"] = before.interval[0] <= interval[1] and interval[0] <= before.interval[1]
         return Estimate(
             accuracy, interval, confidence_level, n_rows, METHOD,
-            by_class=tuple(self._of_class(k, within, confidence_level) for k in range(self.model.n_classes_)),
+            by_class=tuple(self._of_class(number, within) for number in range(self.model.n_classes_)),
             diagnostics=diagnostics,
         )  # fmt: skip
 
-    def _of_class(self, number: int, within: NDArray[np.bool_], confidence_level: float) -> ClassEstimate:
+    def _of_class(self, number: int, within: NDArray[np.bool_]) -> ClassEstimate:
         """Return what the labels say of the rows that were predicted to be of a class."""
         predicted = within & (self.predictions == number)
-        enough = self.count(predicted) >= _LEAST_LABELS
-        accuracy = self._accuracy(predicted, confidence_level)[0] if enough else None
+        accuracy = self._counts(predicted).accuracy if self.count(predicted) >= _LEAST_LABELS else None
         return ClassEstimate(self.model.classes_[number], int(predicted.sum()), accuracy)
 
-    def _accuracy(
-        self, part: NDArray[np.bool_] | None, confidence_level: float
-    ) -> tuple[float, tuple[float, float], tuple[IntArray, IntArray, IntArray]]:
-        """Return accuracy, interval, and right labels, labels and rows by stratum, of all rows or of a part."""
-        h = len(self.sizes)
-        # A part of a simple random sample is one of the part, of a size that says nothing of what is right.
-        inside = np.ones(len(self.rows), dtype=bool) if part is None else part[self.rows]
-        sizes = self.sizes if part is None else np.bincount(self.strata[part], minlength=h)
+    def _counts(self, part: NDArray[np.bool_]) -> _Counts:
+        """Return the counts of a part of the rows, shape (n,), in the strata that it has rows of.
+
+        A part of a simple random sample is one of the part, of a size that says nothing of what is right.
+        """
+        inside = part[self.rows]
+        sizes = self.sizes if part.all() else np.bincount(self.strata[part], minlength=len(self.sizes))
         right, skipped, drawn = (
-            np.bincount(self.drawn_from[inside & chosen], minlength=h)
-            for chosen in (self.right, self.skipped, np.ones(len(self.rows), dtype=bool))
+            np.bincount(self.drawn_from[chosen], minlength=len(sizes))[sizes > 0]
+            for chosen in (inside & self.right, inside & self.skipped, inside)
         )
-        there = sizes > 0
-        right, skipped, drawn, sizes = right[there], skipped[there], drawn[there], sizes[there]
-        low, high = (
-            _ends(right, drawn, sizes, confidence_level)[0],
-            _ends(right + skipped, drawn, sizes, confidence_level)[1],
-        )
-        labelled = drawn - skipped
-        accuracy = float(np.clip(stratified_accuracy(right, labelled, sizes), low, high))
-        return accuracy, (low, high), (right, labelled, sizes)
+        return _Counts(right, skipped, drawn, sizes[sizes > 0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Labelled rows by stratum, shape (h,) each: predicted right, left out, and drawn in all; and rows there are."""
+
+    right: IntArray
+    skipped: IntArray
+    drawn: IntArray
+    sizes: IntArray
+
+    @property
+    def labelled(self) -> IntArray:
+        """How many rows are labelled."""
+        return self.drawn - self.skipped
+
+    @property
+    def accuracy(self) -> float:
+        """The estimate."""
+        return float(stratified_accuracy(self.right, self.labelled, self.sizes))
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """Return the interval, in which rows that were left out count against both ends."""
+        low, _ = _ends(self.right, self.drawn, self.sizes, confidence_level)
+        _, high = _ends(self.right + self.skipped, self.drawn, self.sizes, confidence_level)
+        return low, high
 
 
 def _ends(right: IntArray, labelled: IntArray, sizes: IntArray, confidence_level: float) -> tuple[float, float]:

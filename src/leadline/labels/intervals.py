@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leadline.numeric import Array
 
-_STEPS = 60  # halvings: to the last digits
+_STEPS = 40  # halvings: to the ninth digit
 _FARTHEST = 30.0  # of the search, in units of asinh(multiplier / labels)
 # Right and wrong each, in every stratum (Jeffreys): one without an error so far may have some.
 _PSEUDO_LABELS = 0.5

@@ -191,7 +191,7 @@ def plan_labels(
         raise InputError(f"budget must be at most {len(correctness):,}, the rows there are; got {budget:,}.")
     cuts = cut_points(correctness, budget) if stratified else np.zeros(0)
     strata = strata_of(correctness, cuts)
-    rows = draw(strata, allocate(correctness, strata, budget), np.random.default_rng(seed))
+    rows = draw(strata, allocate(correctness, strata, budget), seed)
     return LabelPlan(rows, strata[rows], np.bincount(strata), cuts, seed, checksum(logits_of(outputs)))
 
 

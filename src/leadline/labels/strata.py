@@ -13,6 +13,7 @@ _MOST_STRATA = 4  # more gain nothing (docs/studies/labels.py)
 _LEAST_LABELS = 10  # of each stratum
 _PROPORTIONAL = 2 / 3  # of the labels go by rows, the rest by expected deviation, where the correctness may be wrong
 _LEAST_VARIANCE = 0.01  # of a row's correctness
+_STARTS = np.uint64(1 << 63)  # numbers that no row has
 
 
 def cut_points(correctness: Array, budget: int) -> Array:
@@ -61,11 +62,12 @@ def allocate(correctness: Array, strata: IntArray, budget: int) -> IntArray:
     return given.astype(np.int64)
 
 
-def draw(strata: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
+def draw(strata: IntArray, counts: IntArray, seed: int) -> IntArray:
     """Return rows in the order in which to label them, shape (budget,).
 
-    Within each stratum they are a simple random sample in random order; the strata take turns at a steady rate, each
-    from a random start. So the first k rows hold a simple random sample of each stratum, its size in proportion.
+    Within each stratum they are a simple random sample in random order, those with the smallest keyed hashes of their
+    row numbers; the strata take turns at a steady rate, each from a random start. So the first k rows hold a simple
+    random sample of each stratum, its size in proportion.
 
     Parameters
     ----------
@@ -73,15 +75,42 @@ def draw(strata: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArr
         Shape (n,): the stratum of each row.
     counts
         Shape (h,): how many rows of each stratum.
-    rng
-        Where randomness comes from.
+    seed
+        The key of the hashes.
     """
-    chosen = [rng.permutation(np.flatnonzero(strata == h))[:count] for h, count in enumerate(counts)]
-    turns = [(np.arange(count) + rng.random()) / count for count in counts]
-    return np.concatenate(chosen)[np.argsort(np.concatenate(turns), kind="stable")].astype(np.int64)
+    keys = _keys(np.arange(len(strata), dtype=np.uint64), seed)
+    chosen = [_smallest(np.flatnonzero(strata == h), keys, int(count)) for h, count in enumerate(counts)]
+    order = turns(counts, seed)
+    rows = np.empty(len(order), dtype=np.int64)
+    for h, of_stratum in enumerate(chosen):
+        rows[order == h] = of_stratum
+    return rows
+
+
+def turns(counts: IntArray, seed: int) -> IntArray:
+    """Return the stratum of each place in the order of :func:`draw`, shape (budget,)."""
+    starts = _keys(np.arange(len(counts), dtype=np.uint64) + _STARTS, seed) / 2.0**64
+    when = np.concatenate([(np.arange(count) + start) / count for count, start in zip(counts, starts, strict=True)])
+    return np.repeat(np.arange(len(counts)), counts)[np.argsort(when, kind="stable")]
+
+
+def _smallest(rows: IntArray, keys: NDArray[np.uint64], count: int) -> IntArray:
+    """Return so many of the rows, those with the smallest keys, in the order of the keys."""
+    return rows[np.argsort(keys[rows], kind="stable")[:count]]
+
+
+def _keys(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Return random-looking integers for numbers, the same everywhere: SplitMix64, keyed by a seed."""
+    mixed = numbers
+    for key in (np.uint64(seed % 2**64), np.uint64(0x632BE59BD9B4E019)):
+        mixed = (mixed ^ key) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed = mixed ^ (mixed >> np.uint64(31))
+    return mixed
 
 
 def _weights(correctness: Array) -> Array:
     """Return each row's share of the labels, shape (n,)."""
     deviation = np.sqrt(np.maximum(correctness * (1.0 - correctness), _LEAST_VARIANCE))
-    return _PROPORTIONAL / len(correctness) + (1.0 - _PROPORTIONAL) * deviation / deviation.sum()
+    return np.asarray(_PROPORTIONAL / len(correctness) + (1.0 - _PROPORTIONAL) * deviation / deviation.sum())
