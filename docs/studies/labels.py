@@ -2,15 +2,16 @@
 
     python docs/studies/labels.py DATA OUT.json
 
-Thousands of plans are simulated on real targets whose labels are known: within a stratum, the number of right labels is
-hypergeometric, so that drawing it is drawing the plan. Widths are divided by that of Clopper and Pearson's interval from
-a simple random sample of as many labels on the same target. All intervals are at 90 %.
+Thousands of plans are simulated on real targets whose labels are known: within a stratum, the number of right labels
+is hypergeometric, so that drawing it is drawing the plan. Widths are divided by that of Clopper and Pearson's
+interval from a simple random sample of as many labels on the same target. All intervals are at 90 %.
 
-"shipped" is what ``plan_labels`` and ``estimate_with_labels`` do with ``auto``; "prefix" the first n rows of plans for
-500. The other lines change one thing: the correctness (calibrated confidence, ALSA's, the mean of all three), the number of
-strata, how the labels are spread over them, or the interval (Korn and Graubard's; pseudo-labels). "constructed" has
-populations made to break it: accuracies from 0.1 to 99.9 %, and an estimate that ranks rows well, not at all, or upside
-down. "stopping" looks at the interval after every ten labels and stops at the first of 10 points either way or less.
+"shipped" is what ``plan_labels`` and ``estimate_with_labels`` do with ``auto``; "prefix" the first n rows of plans
+for 500. The other lines change one thing: the correctness (calibrated confidence, ALSA's, the mean of all three), the
+number of strata, how the labels are spread over them, or the interval (Korn and Graubard's; pseudo-labels).
+"constructed" has populations made to break it: accuracies from 0.1 to 99.9 %, and an estimate that ranks rows well,
+not at all, or upside down. "stopping" looks at the interval after every twenty labels and stops at the first of 10
+points either way or less.
 "errors" is the share of errors among the 100 rows that seem least likely right.
 """
 
@@ -132,6 +133,8 @@ def simulate(
     return {
         "coverage": float(np.mean((low <= truth + 1e-9) & (truth <= high + 1e-9))),
         "width": float(np.mean(high - low) / np.mean(simple_high - simple_low)),
+        "half": float(np.mean(high - low) / 2),
+        "simple half": float(np.mean(simple_high - simple_low) / 2),
         "bias": float(np.mean(stratified_accuracy(seen, counts, sizes)) - truth),
     }
 
@@ -164,19 +167,19 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
 }
 
 
-def stopping(pair: Pair, rng: np.random.Generator, plans: int = 200, most: int = 500) -> tuple[float, float, float]:
+def stopping(pair: Pair, rng: np.random.Generator, plans: int = 200, most: int = 400) -> tuple[float, float, float]:
     """Return coverage and labels used where labelling stops at the first interval that is narrow enough."""
     correctness, right, covered, used = pair.correctness["auto"], pair.right, [], []
     cut = strata.strata_of(correctness, strata.cut_points(correctness, most))
     sizes, counts = np.bincount(cut), strata.allocate(correctness, cut, most)
-    looks = np.arange(20, most + 1, 10)
+    looks = np.arange(20, most + 1, 20)
     for _ in range(plans):
         rows = strata.draw(cut, counts, int(rng.integers(2**32)))
         seen = np.cumsum(np.eye(len(sizes), dtype=int)[cut[rows]] * right[rows][:, None], axis=0)[looks - 1]
         drawn = np.cumsum(np.eye(len(sizes), dtype=int)[cut[rows]], axis=0)[looks - 1]
         for k, labelled, good in zip(looks, drawn, seen, strict=True):
             low, high = shipped(good, labelled, sizes)
-            if high - low <= 0.2 or k == looks[-1]:
+            if high - low <= 0.1 or k == looks[-1]:
                 covered.append(low <= right.mean() <= high)
                 used.append(k)
                 break
@@ -197,7 +200,7 @@ def main() -> None:
                 wrong[np.argsort(pair.correctness[name], kind="stable")[:100]].mean() for name in ("auto", "confidence")
             ]
             errors[pair.suite].append([float(wrong.mean()), float(first[1]), float(first[0])])
-            if len(stops[pair.suite]) < 2:
+            if not stops[pair.suite]:
                 stops[pair.suite].append(stopping(pair, rng))
         for n in SIZES:
             for name, (kind, context, options) in VARIANTS.items():
@@ -213,6 +216,8 @@ def main() -> None:
         means = {
             suite: {
                 "width": float(np.mean([one["width"] for one in found])),
+                "half-width": float(np.mean([one["half"] for one in found])),
+                "half-width of a simple sample": float(np.mean([one["simple half"] for one in found])),
                 "coverage": float(np.mean([one["coverage"] for one in found])),
                 "least coverage of a target": min(one["coverage"] for one in found),
                 "targets": len(found),

@@ -24,7 +24,7 @@ from leadline.shift.intervals import each_of
 
 METHOD = "labels"  # of estimates that rest on them
 NOT_LABELLED = -1
-_ANY_SHIFT = "the chance in which rows were labelled, and holds whatever the shift"
+_ANY_SHIFT = "the luck of the draw of the labelled rows, and holds whatever the shift"
 _HALF_WIDTHS = (0.02, 0.03, 0.05)
 _LEAST_LABELS = 10  # that say something of a class or a segment
 _MOST_SKIPPED = 0.05  # of the rows of a beginning, that were left out when labelling it
