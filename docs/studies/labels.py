@@ -10,7 +10,7 @@ interval from a simple random sample of as many labels on the same target. All i
 for 500. The other lines change one thing: the correctness (calibrated confidence, ALSA's, the mean of all three), the
 number of strata, how the labels are spread over them, or the interval (Korn and Graubard's; pseudo-labels).
 "constructed" has populations made to break it: accuracies from 0.1 to 99.9 %, and an estimate that ranks rows well,
-not at all, or upside down. "stopping" looks at the interval after every twenty labels and stops at the first of 10
+not at all, or upside down. "stopping" looks at the interval after every twenty labels and stops at the first of 5
 points either way or less.
 "errors" is the share of errors among the 100 rows that seem least likely right.
 """
