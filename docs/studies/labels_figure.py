@@ -1,6 +1,6 @@
 """The picture of docs/labels.md: what labels buy.
 
-    python docs/studies/labels_figure.py docs/studies/labels.json docs/images/labels.png
+python docs/studies/labels_figure.py docs/studies/labels.json docs/images/labels.png
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ def main() -> None:
     figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
     for key, (name, colour) in LINES.items():
         by_size = [
-            [100 * suite[key] for label, suite in study[f"shipped, n = {n}"]["suites"].items() if label != "constructed"]
+            [
+                100 * suite[key]
+                for label, suite in study[f"shipped, n = {n}"]["suites"].items()
+                if label != "constructed"
+            ]
             for n in SIZES
         ]
         means = [sum(values) / len(values) for values in by_size]
