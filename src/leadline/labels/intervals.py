@@ -96,9 +96,10 @@ def stratified_interval(
     Of each possible accuracy m it is asked how likely the observed estimate x is, or one farther away. The strata's own
     accuracies that are most likely given the labels, if they make up m together, say what variance V(m) the estimate
     then has; it is counted as that of m (1 - m) / V(m) independent labels, and m belongs to the interval unless the
-    binomial tail at x is below (1 - confidence_level) / 2. Korn and Graubard (1998) do the same with one variance,
-    estimated from the sample, which is too small where a stratum has shown no error yet; with a single stratum both
-    are Clopper and Pearson's interval. A stratum that is labelled whole is known, one without labels may be anything.
+    binomial tail at x is below (1 - confidence_level) / 2. With a single stratum that is Clopper and Pearson's
+    interval. Korn and Graubard (1998) count the estimate so by one variance, estimated from the sample; on real targets
+    both were about as wide and covered as often (docs/studies/labels.py). A stratum that is labelled whole is known,
+    one without labels may be anything.
     """
     right, labelled, sizes = (np.asarray(values, dtype=np.float64) for values in (right, labelled, sizes))
     weights = sizes / sizes.sum()
