@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from leadline.integrations.sklearn import from_sklearn
     from leadline.integrations.torch import from_torch
     from leadline.integrations.transformers import from_transformers
+    from leadline.labels.evaluation import estimate_with_labels, estimate_with_labels_by
+    from leadline.labels.plan import LabelPlan, likely_errors, plan_labels
     from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
@@ -70,6 +72,7 @@ _HOME = {
     "Estimator": _ESTIMATORS,
     "ImportanceReweighting": _ESTIMATORS,
     "InputError": "leadline.errors",
+    "LabelPlan": "leadline.labels.plan",
     "LeftOut": "leadline.results.estimates",
     "LowerBound": "leadline.shift.bounds",
     "METHODS": _ESTIMATORS,
@@ -85,13 +88,17 @@ _HOME = {
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
     "estimate_files": "leadline.engines.arrow",
+    "estimate_with_labels": "leadline.labels.evaluation",
+    "estimate_with_labels_by": "leadline.labels.evaluation",
     "from_onnx": "leadline.integrations.onnx",
     "from_sklearn": "leadline.integrations.sklearn",
     "from_torch": "leadline.integrations.torch",
     "from_transformers": "leadline.integrations.transformers",
+    "likely_errors": "leadline.labels.plan",
     "load": _ESTIMATORS,
     "lower_bound": "leadline.shift.bounds",
     "make": _ESTIMATORS,
+    "plan_labels": "leadline.labels.plan",
     "read_outputs": "leadline.data.files",
     "read_payloads": "leadline.integrations.payloads",
     "write_outputs": "leadline.data.files",
@@ -116,6 +123,7 @@ __all__ = [
     "Estimator",
     "ImportanceReweighting",
     "InputError",
+    "LabelPlan",
     "LeftOut",
     "LowerBound",
     "Method",
@@ -132,13 +140,17 @@ __all__ = [
     "band_width_bound",
     "compare",
     "estimate_files",
+    "estimate_with_labels",
+    "estimate_with_labels_by",
     "from_onnx",
     "from_sklearn",
     "from_torch",
     "from_transformers",
+    "likely_errors",
     "load",
     "lower_bound",
     "make",
+    "plan_labels",
     "read_outputs",
     "read_payloads",
     "write_outputs",

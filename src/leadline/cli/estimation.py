@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
     ClassesOption,
     FileFormatOption,
@@ -159,6 +160,12 @@ def estimate(
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
     ] = None,
+    labelled: Annotated[
+        str | None,
+        typer.Option(
+            "--labelled", metavar="FILE", help="Rows of the target that people labelled, planned by `leadline plan`."
+        ),
+    ] = None,
     min_accuracy: Annotated[
         float | None,
         typer.Option("--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."),
@@ -182,7 +189,7 @@ def estimate(
     """Estimate the accuracy on unlabelled outputs of the same classifier.
 
     Where a target has labels, the true accuracy and the error are shown beside the estimate, which never uses
-    them.
+    them. With --labelled, the estimate rests on the few labels of a plan and holds whatever the shift.
 
     Examples: `leadline estimate model.leadline monday.npz tuesday.npz --min-accuracy 0.85`,
     `leadline estimate model.leadline 'logs/**/*.parquet' --by time:week,country`
@@ -206,14 +213,22 @@ def estimate(
         master=master,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
-    files = [Path(place) for place in (model, *(target.place for target in wanted)) if Path(place).exists()]
+    if labelled is not None and (len(wanted) > 1 or where is not None or skip_bad or engine is not None):
+        raise InputError(
+            "--labelled is about one whole TARGET; give one file, without --where, --skip-bad or --engine."
+        )
+    inputs = [model, *(target.place for target in wanted), *([] if labelled is None else [labelled])]
+    files = [Path(place) for place in inputs if Path(place).exists()]
     require_result(output, format, files, force=force)
     estimator = load(model)
     found: dict[str, Estimates] = {}
     with progress("estimate", quiet=quiet) as advance:
         for done, target in enumerate(wanted):
             advance(done, len(wanted), f"estimate {target.name}")
-            found[target.name] = estimates_of(estimator, target, request, advance)
+            if labelled is None:
+                found[target.name] = estimates_of(estimator, target, request, advance)
+            else:
+                found[target.name] = labelled_estimates(estimator, target, labelled, request)
             for remark in remarks(found[target.name].left_out):
                 warn(remark, quiet=quiet)
     lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]
@@ -302,7 +317,7 @@ def _estimate_document(
     notes += [f"The {level:.0%} interval covers {text}." for text in covered]
     own = {line.segment.estimate.confidence_level for line in lines if line.segment.group} - {level}
     notes += [f"The segments' intervals hold together at {level:.0%}, each alone at {max(own):.2%}."] if own else []
-    assumption = METHODS[first.method].assumption.rstrip(".")
+    assumption = METHODS[first.method].assumption.rstrip(".") if first.method in METHODS else ""
     notes += [f"{first.method} assumes: {assumption}."] if assumption else []
     data = [{"target": line.target, **line.segment.to_dict(), **found[line.target].origin()} for line in lines]
     for target, estimates in found.items():

@@ -14,6 +14,7 @@ from leadline.errors import InputError
 
 if TYPE_CHECKING:
     from leadline.data.columns import Columns
+    from leadline.data.outputs import Outputs
     from leadline.estimators import Estimator
     from leadline.results.estimates import Estimates, LeftOut
 
@@ -106,20 +107,21 @@ def columns_for(estimator: Estimator, columns: Columns | None) -> Columns | None
     return replace(learned, label=columns.label)
 
 
-def _in_memory(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
-    """Read a file whole."""
+def read_target(estimator: Estimator, place: str, classes: Sequence[str] | None, columns: Columns | None) -> Outputs:
+    """Read a file whole, as the options say or else as the model learned."""
     from leadline.data.files import read_outputs
     from leadline.engines.arrow import BadFileError
 
-    del advance
     try:
-        outputs = read_outputs(
-            target.place,
-            classes=request.classes or estimator.class_names,
-            columns=request.columns or estimator.columns_,
-        )
+        return read_outputs(place, classes=classes or estimator.class_names, columns=columns_for(estimator, columns))
     except InputError as error:
         raise BadFileError(str(error)) from error
+
+
+def _in_memory(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
+    """Read a file whole."""
+    del advance
+    outputs = read_target(estimator, target.place, request.classes, request.columns)
     return estimator.estimate_by(
         outputs, request.by, confidence_level=request.confidence_level, together=request.together
     )

@@ -40,7 +40,7 @@ def sentences(estimate: Estimate) -> list[str]:
     before = f"; it was {source:.1%} on the labelled source." if source is not None else "."
     level = f"{estimate.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
     answer = f"Estimated accuracy {estimate.accuracy:.1%} ({level}), by {estimate.method} on {n:,} samples{before}"
-    told = [answer, verdict(estimate.shift), *remarks(estimate), covered(estimate)]
+    told = [answer, verdict(estimate.shift), *about_labels(estimate), *remarks(estimate), covered(estimate)]
     return [sentence for sentence in told if sentence]
 
 
@@ -64,6 +64,34 @@ def remarks(estimate: Estimate) -> list[str]:
         )
     if n < _FEW_ROWS:
         told.append(f"Only {n:,} samples: sampling error alone is up to {0.8 / n**0.5:.0%} either way.")
+    return told
+
+
+def about_labels(estimate: Estimate) -> list[str]:
+    """Return what an estimate from a few labels rests on, and whether the model alone says the same."""
+    found = estimate.diagnostics
+    if "n_labels" not in found:
+        return []
+    told = [f"It rests on {found['n_labels']:,} labels."]
+    if found["n_skipped"]:
+        told.append(
+            f"{found['n_skipped']:,} rows that were left out count as wrong for the lower end, right for the upper."
+        )
+    if found["n_set_aside"]:
+        told.append(
+            f"{found['n_set_aside']:,} labels are set aside, as too many rows of the plan before them have none."
+        )
+    before = found.get("without_labels")
+    if before is not None:
+        (low, high), verdict_on_both = before["interval"], "they disagree, and the labels are right"
+        told.append(
+            f"Without labels, {before['method']} said {before['accuracy']:.1%} ({low:.1%} to {high:.1%}): "
+            f"{'both agree' if found['agrees'] else verdict_on_both}."
+        )
+    more = {text: count - found["n_labels"] for text, count in found["labels_for"].items()}
+    wanted = [f"{count:,} more for {100 * float(text):.0f}" for text, count in more.items() if count > 0]
+    if wanted:
+        told.append(f"Labels that would narrow it: {', '.join(wanted)} points either way.")
     return told
 
 

@@ -1,0 +1,127 @@
+"""``leadline plan``: which rows to label; and the labelled file for ``leadline estimate --labelled``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leadline.cli.options import (
+    ClassesOption,
+    ForceOption,
+    FormatOption,
+    LogitsOption,
+    PositiveOption,
+    ProbabilitiesOption,
+    QuietOption,
+    ScoreOption,
+    columns_of,
+    require_file,
+    require_new,
+    split,
+)
+from leadline.cli.targets import Request, Target, read_target
+from leadline.cli.terminal import progress, show, tell
+from leadline.errors import InputError
+from leadline.results.render import Document, Table, percent
+
+if TYPE_CHECKING:
+    from leadline.estimators import Estimator
+    from leadline.labels.plan import LabelPlan
+    from leadline.results.estimates import Estimates
+
+
+def plan(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A file of unlabelled outputs.")],
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file of rows to label: .csv or .parquet.")
+    ],
+    budget: Annotated[int, typer.Option("--budget", min=1, help="How many rows to label at most.")] = 200,
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="The column that tells rows apart; their numbers by default."),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="A,B,...", help="Columns to show to those who label.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random draw.")] = 0,
+    simple: Annotated[
+        bool, typer.Option("--simple", help="Draw a simple random sample: wider intervals, but exact ones.")
+    ] = False,
+    find_errors: Annotated[
+        bool,
+        typer.Option("--find-errors", help="Take the rows most likely wrong, to mend them; they measure nothing."),
+    ] = False,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    classes: ClassesOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Choose rows to label, so that a few labels tell the accuracy under any shift.
+
+    Fill in the column `label` from the top, stop whenever you like, and give the file to
+    `leadline estimate MODEL TARGET --labelled FILE`.
+
+    Example: `leadline plan model.leadline monday.parquet --budget 200 --id ticket --keep text -o to_label.csv`
+    """
+    from leadline.estimators import load
+    from leadline.labels.plan import likely_errors, plan_labels
+    from leadline.labels.sheets import write_errors, write_sheet
+
+    if find_errors and simple:
+        raise InputError("--simple is about samples; --find-errors draws none. Give one of them.")
+    require_new(output, [require_file(model), require_file(target)], "the plan", force=force)
+    columns, shown = columns_of(logits, probabilities, score, positive, None), split(keep, "--keep") or []
+    estimator = load(model)
+    with progress("plan", quiet=quiet):
+        outputs = read_target(estimator, target, split(classes, "--classes"), columns)
+        if find_errors:
+            rows, correctness = likely_errors(estimator, outputs, budget)
+            write_errors(output, rows, correctness, outputs, id=id, keep=shown, force=force)
+            document = _errors_document(output, target, len(rows), float(correctness.mean()))
+        else:
+            drawn = plan_labels(estimator, outputs, budget, seed, stratified=not simple)
+            write_sheet(output, drawn, outputs, id=id, keep=shown, force=force)
+            document = _plan_document(output, target, drawn)
+    show(document, format)
+    if not find_errors:
+        tell(f"Next: leadline estimate {model} {target} --labelled {output}", quiet=quiet)
+
+
+def labelled_estimates(estimator: Estimator, target: Target, labelled: str, request: Request) -> Estimates:
+    """Return the estimates for a target and its segments from a plan that people have labelled."""
+    from leadline.labels.evaluation import estimate_with_labels_by
+    from leadline.labels.sheets import read_sheet
+
+    outputs = read_target(estimator, target.place, request.classes, request.columns)
+    drawn, labels = read_sheet(labelled, estimator, outputs)
+    return estimate_with_labels_by(
+        estimator, outputs, drawn, labels, request.by, request.confidence_level, together=request.together
+    )
+
+
+def _plan_document(output: str, target: str, drawn: LabelPlan) -> Document:
+    """Return which plan was written."""
+    row: dict[str, str | int] = {"plan": output, "target": target, "rows": drawn.budget, "of": drawn.n_rows}
+    note = "Fill in the column label from the top. Stop whenever you like, but not because of what the labels say."
+    return _document(row | {"strata": len(drawn.sizes), "seed": drawn.seed}, note)
+
+
+def _errors_document(output: str, target: str, count: int, correctness: float) -> Document:
+    """Return which rows were written, and what they are not."""
+    expected = f"About {percent(1 - correctness)} of these rows are expected to be wrong."
+    note = f"{expected} They are no sample: no accuracy can be told from their labels."
+    return _document({"errors": output, "target": target, "rows": count}, note)
+
+
+def _document(row: dict[str, str | int], note: str) -> Document:
+    """Return what was written, and what to do with it."""
+    cells = [f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()]
+    table = Table([name.replace("_", " ") for name in row], [cells], left=(0, 1))
+    return Document(data=row, records=[row], tables=[table], notes=[note])
