@@ -139,7 +139,7 @@ def test_atc_accepts_what_its_estimate_counts(fitted: Any) -> None:
 def test_alsa_probability_has_the_estimates_values(fitted: Any) -> None:
     z, _, alsa, _ = fitted[3]
     ax: Any = surfaces.alsa_probability(alsa, z)
-    np.testing.assert_allclose(np.sort(ax.collections[0].get_array()), np.sort(alsa.estimate(z).correctness))
+    np.testing.assert_allclose(np.sort(ax.collections[0].get_array()), np.sort(alsa.probabilities(z)[0]))
     assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
 
 
@@ -153,8 +153,7 @@ def test_surface_is_the_model_at_each_place(c: int, fitted: Any) -> None:
     centres = (grid[:-1, :-1] + grid[1:, 1:]) / 2
     values = np.asarray(mesh.get_array()).reshape(centres.shape[:2])
     place = centres[40, 70]
-    expected = alsa.estimate(plane.lift(place[None])).correctness
-    assert expected is not None
+    expected = alsa.probabilities(plane.lift(place[None]))[0]
     assert values[40, 70] == pytest.approx(expected[0], abs=1e-6)
     shown = plane.project(z[plane.shows(z)])
     assert ax.get_xlim()[0] <= shown[:, 0].min()
@@ -173,8 +172,7 @@ def test_initialisation_surfaces_are_before_and_after_training(fitted: Any) -> N
     for init, word in (("sample", "sampled"), ("random", "random")):
         for learn, when in (((), "at initialisation"), (("anchors", "peaks", "widths"), "after training")):
             alsa = ll.ALSA(init=init, learn=learn, seed=0).fit(z, y)  # type: ignore[arg-type]
-            expected = alsa.estimate(find_plane(z, y).lift(centres[7000:7001])).correctness
-            assert expected is not None
+            expected = alsa.probabilities(find_plane(z, y).lift(centres[7000:7001]))[0]
             assert values[f"{word} anchors, {when}"][7000] == pytest.approx(expected[0], abs=1e-6)
 
 
@@ -248,8 +246,9 @@ def test_anchors_show_position_peak_and_reach(fitted: Any) -> None:
 
 @pytest.mark.parametrize("c", [2, 3])
 def test_anchors_lie_among_the_logits_of_two_and_three_classes(c: int, fitted: Any) -> None:
-    z, _, alsa, _ = fitted[c]
-    z = 10 * z  # the anchors were scaled to length 1, and ALSA sees directions only
+    z, y = fitted[c][:2]
+    alsa = ll.ALSA(n_anchors=40, max_epochs=5, geometry="cosine", folds=1).fit(z, y)
+    z = 10 * z  # the anchors were scaled to length 1, and the paper's cosine sees directions only
     ax: Any = learned.anchors(alsa, logits=z)
     assert (ax.name == "3d") == (c == 3)
     order = np.argsort(alsa.peaks_)[::-1]
@@ -266,9 +265,13 @@ def test_anchors_lie_among_the_logits_of_two_and_three_classes(c: int, fitted: A
 
 
 def test_anchors_with_lengths_of_their_own_stay_where_they_are(fitted: Any) -> None:
-    z, _, alsa, _ = fitted[2]
-    dots: Any = learned.anchors(alsa, logits=z / 100).collections[0]
-    np.testing.assert_allclose(dots.get_offsets(), alsa.anchors_[np.argsort(alsa.peaks_)[::-1]], rtol=1e-6)
+    z, y, lifted, _ = fitted[2]
+    paper = ll.ALSA(n_anchors=40, max_epochs=5, geometry="cosine", folds=1, unit_anchors=False).fit(z, y)
+    for alsa in (lifted, paper):
+        dots: Any = learned.anchors(alsa, logits=z).collections[0]
+        np.testing.assert_allclose(dots.get_offsets(), alsa.anchors_[np.argsort(alsa.peaks_)[::-1]], rtol=1e-6)
+    behind = np.asarray(learned.anchors(lifted, logits=z).collections[1].get_offsets())
+    np.testing.assert_allclose(behind.sum(axis=1), 0, atol=1e-5)  # among centred logits
 
 
 def test_space_has_room_for_three_classes_only(fitted: Any) -> None:

@@ -73,7 +73,9 @@ def anchors(
     source = None if logits is None else as_logits(logits)
     if source is not None and estimator.lift_:
         source = centre(source)
-    positions = np.asarray(estimator.anchors_) if source is None else _among(estimator.anchors_, source)
+    positions = np.asarray(estimator.anchors_, dtype=np.float64)
+    if source is not None and not estimator.lift_:  # lifted anchors have lengths of their own
+        positions = _among(positions, source)
     reach = anchor_reach(estimator)
     peaks = np.asarray(estimator.peaks_, dtype=np.float64)
     drawn: Any = axes_or_new(ax, size=(4.4, 3.4), three_d=in_space)

@@ -243,7 +243,11 @@ def logit_planes(
 
 
 def _correctness(estimator: Any, logits: FloatArray) -> NDArray[np.float64]:
-    """Return what an estimator gives each row, shape (n,)."""
+    """Return what an estimator gives each row, shape (n,); of ALSA before the correction, which is of whole targets."""
+    from leadline.estimators import ALSA
+
+    if isinstance(estimator, ALSA):
+        return estimator.probabilities(estimator.rows_of(logits))[0]
     values = estimator.estimate(logits).correctness
     if values is None:
         raise InputError(f"method {estimator.method} gives no value per row; use ALSA or ATC.")
