@@ -248,7 +248,7 @@ def test_where_nothing_moved_the_interval_is_what_sampling_allows(n: int) -> Non
         widths.append(estimate.interval[1] - estimate.interval[0])
     sampling = np.sqrt(0.25 / n + 0.25 / 5000)
     assert np.mean(errors) < 2 * sampling
-    assert np.mean(widths) < 2 * (1.645 * sampling + 0.02)
+    assert np.mean(widths) < 2 * (1.645 * sampling + 0.025)
 
 
 def test_the_interval_grows_smoothly_with_the_evidence_of_shift() -> None:
@@ -256,7 +256,7 @@ def test_the_interval_grows_smoothly_with_the_evidence_of_shift() -> None:
     model = ll.Auto().fit(source, labels)
     target, _ = classifier(5000, 3, 1)
     estimates = [model.estimate(scale * target + bias * np.array([1.0, 0, 0])) for scale, bias in zip(
-        np.linspace(1, 0.3, 15), np.linspace(0, 2, 15), strict=True)]  # fmt: skip
+        np.linspace(1, 0.3, 30), np.linspace(0, 2, 30), strict=True)]  # fmt: skip
     widths = np.array([high - low for low, high in (estimate.interval for estimate in estimates)])
     assert widths[-1] > 3 * widths[0]
     assert np.all(np.diff(widths) < 0.06)

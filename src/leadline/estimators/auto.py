@@ -103,12 +103,13 @@ class Auto(Estimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum the probabilities of being right."""
+        by_anchors = self._alsa.probabilities(logits)[0]
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
         read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
         label_shift, collapse = branches(self.source_, read)
         weight, share = float(state["collapse_weight"]), self._anchors_share
         judged = np.asarray((1 - weight) * label_shift + weight * collapse)
-        return Reduced.from_values(logits, (1 - share) * judged + share * self._alsa.probabilities(logits)[0])
+        return Reduced.from_values(logits, (1 - share) * judged + share * by_anchors)
 
     def _correction(self, state: State) -> float:
         judged = correction(self.source_, float(state["collapse_weight"]))

@@ -25,8 +25,12 @@ def assign_folds(
     """
     if folds == 1:
         return [np.empty(0, dtype=np.intp)]
-    order = np.lexsort((rng.random(len(predicted)), correct, predicted))
-    return [np.sort(order[first::folds]) for first in range(folds)]
+    chance = rng.random(len(predicted))
+    _, groups = np.unique(2 * predicted + correct, return_inverse=True)
+    first = np.full(groups.max() + 1, np.inf)
+    np.minimum.at(first, groups, chance)  # an order of the groups that does not depend on the order of the classes
+    order = np.lexsort((chance, first[groups]))
+    return [np.sort(order[start::folds]) for start in range(folds)]
 
 
 def fold_slices(n_anchors: int, folds: int) -> list[slice]:
