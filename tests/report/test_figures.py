@@ -171,7 +171,7 @@ def test_initialisation_surfaces_are_before_and_after_training(fitted: Any) -> N
     centres = ((grid[:-1, :-1] + grid[1:, 1:]) / 2).reshape(-1, 2)
     for init, word in (("sample", "sampled"), ("random", "random")):
         for learn, when in (((), "at initialisation"), (("anchors", "peaks", "widths"), "after training")):
-            alsa = ll.ALSA(init=init, learn=learn, seed=0).fit(z, y)  # type: ignore[arg-type]
+            alsa = ll.ALSA(init=init, learn=learn, seed=0, geometry="cosine", folds=1).fit(z, y)  # type: ignore[arg-type]
             expected = alsa.probabilities(find_plane(z, y).lift(centres[7000:7001]))[0]
             assert values[f"{word} anchors, {when}"][7000] == pytest.approx(expected[0], abs=1e-6)
 

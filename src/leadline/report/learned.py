@@ -152,7 +152,8 @@ def anchor_sets(
     n_classes = logits.shape[1]
     chosen = counts or ((500, 100) if n_classes == 2 else (2000, 500))
     in_space = n_classes == 3 and pair is None
-    fits = [ALSA(n_anchors=count, init="sample", seed=seed).fit(logits, labels) for count in chosen]
+    paper: dict[str, Any] = {"init": "sample", "geometry": "cosine", "folds": 1}
+    fits = [ALSA(n_anchors=count, seed=seed, **paper).fit(logits, labels) for count in chosen]
     pair = pair if pair is not None or in_space else _mistaken(fits[0])
     figure, panels = new_figure(len(fits), size=(4.6, 4.4 if in_space else 3.8), three_d=in_space)
     for ax, fit in zip(panels, fits, strict=True):

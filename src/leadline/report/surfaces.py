@@ -176,6 +176,7 @@ def initialisation_surfaces(
         Of the fits.
     """
     from leadline.estimators import ALSA
+    from leadline.estimators.alsa.training import PARTS
 
     logits = as_logits(logits)
     labels = as_labels(labels, logits)
@@ -186,7 +187,8 @@ def initialisation_surfaces(
     inits: tuple[tuple[Literal["sample", "random"], str], ...] = (("sample", "sampled"), ("random", "random"))
     cases = [(init, word, learn) for init, word in inits for learn in (False, True)]
     for ax, (init, word, learn) in zip(panels, cases, strict=True):
-        alsa = ALSA(init=init, seed=seed) if learn else ALSA(init=init, seed=seed, learn=())
+        parts = PARTS if learn else ()
+        alsa = ALSA(init=init, seed=seed, learn=parts, geometry="cosine", folds=1)  # one fit, as in the paper
         alsa_surface(alsa.fit(logits, labels), logits, ax, plane=plane)
         # Only where there are logits have the surfaces to agree.
         ax.scatter(*places.T, s=1.5, c="white", alpha=0.5, linewidths=0, rasterized=True)

@@ -57,7 +57,7 @@ class Constants:
     fewest_epochs: int = 3  # every row is seen a few times, however few steps a large source would need
     anchors: int = 300  # study: more (1,500 for ten classes) gain nothing
     anchors_per_class: int = 10  # study: some for each class
-    folds: int = 3  # geometry study: five fits gain a tenth of a point and cost two fifths more
+    folds: int = 3  # geometry study: five fits gain a tenth of a point
     lift_fall: float = 2.0  # geometry study: the lift is the typical length times (2/c) to this power
     width_spread: float = 0.2  # paper: widths start normally distributed; how widely, relative to their mean, is ours
     log_widths: tuple[float, float] = (-2.5, 7.0)  # where initial widths are sought: all within reach, to nothing
