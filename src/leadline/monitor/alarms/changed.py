@@ -40,7 +40,7 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
         )
 
     for span in spans_of(history, rule, evidence):
-        during = slice(span.onset, span.last + 1)
+        during = slice(span.onset, span.until + 1)
         verb, mean = "no longer look" if span.open else "did not look", np.nanmean(whole.distance[during])
         reason = (
             f"The outputs {verb} like the source's {since(history, span)}: they are {mean:.2f} away on average, where "

@@ -125,8 +125,8 @@ class Span:
         When the detector reached its threshold, and when recovery was shown; without that, the last window.
     open
         Whether recovery has not been shown.
-    onset
-        Since when it has probably been so.
+    onset, until
+        From when to when it has probably been so; without recovery, to the last window.
     tracks
         Those whose evidence alone would do, or else the one with the most.
     listed
@@ -140,13 +140,15 @@ class Span:
     last: int
     open: bool
     onset: int
+    until: int
     tracks: NDArray[np.intp]
     listed: NDArray[np.intp]
     log_evidence: float
 
     def moved(self, by: int) -> Span:
         """Return the span in a history that has more windows before."""
-        return replace(self, begin=self.begin + by, raised=self.raised + by, last=self.last + by, onset=self.onset + by)
+        places = {name: getattr(self, name) + by for name in ("begin", "raised", "last", "onset", "until")}
+        return replace(self, **places)
 
 
 def spans(evidence: Evidence, false_alarm_every: float) -> Iterator[Span]:
@@ -159,9 +161,9 @@ def spans(evidence: Evidence, false_alarm_every: float) -> Iterator[Span]:
         origin, place = raised
         tracks, onset = _cause(evidence, origin, place, false_alarm_every)
         recovered = _recovered(evidence, tracks, place + 1)
-        last = evidence.length - 1 if recovered is None else recovered
+        until, last = recovered or (evidence.length - 1, evidence.length - 1)
         log_evidence, listed = _standing(evidence, origin, place, last, false_alarm_every)
-        yield Span(0, place, last, recovered is None, onset, tracks, listed, log_evidence)
+        yield Span(0, place, last, recovered is None, onset, until, tracks, listed, log_evidence)
         begin = last + 1
 
 
@@ -222,8 +224,8 @@ def _cause(evidence: Evidence, origin: int, place: int, every: float) -> tuple[N
     return (enough if len(enough) else np.array([strongest])), origin + int(np.argmin(before))
 
 
-def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int) -> int | None:
-    """Return the first window at which each of some tracks has shown that all is well again.
+def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int) -> tuple[int, int] | None:
+    """Return the last window that was low, and the one at which each of some tracks has shown that all is well again.
 
     M_t = max(M_(t-1), 1) L_t here, the e-CUSUM: it is below the Shiryaev-Roberts detector, so that the same is
     promised, and it does not grow by itself where windows say nothing.
@@ -239,9 +241,19 @@ def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int) -> int 
         reached = np.maximum(np.maximum.accumulate(_mixed(found), axis=0), most)
         shown = np.flatnonzero((reached >= np.log(ALL_CLEAR)).all(axis=1))
         if len(shown):
-            return low + int(shown[0])
+            place = low + int(shown[0])
+            return _lowest(evidence, tracks, begin, place), place
         most = reached[-1]
     return None
+
+
+def _lowest(evidence: Evidence, tracks: NDArray[np.intp], begin: int, place: int) -> int:
+    """Return the last window before the stretch that speaks most for recovery, for the track that recovered last."""
+    bets = evidence.recovery(begin, place + 1)[:, tracks]
+    totals = bets.sum(axis=0)
+    track = int(totals.max(axis=1).argmin())
+    before = np.cumsum(bets[:, track, int(totals[track].argmax())])
+    return begin - 1 + int(np.argmin(np.concatenate([[0.0], before[:-1]])))
 
 
 def _standing(evidence: Evidence, origin: int, raised: int, last: int, every: float) -> tuple[float, NDArray[np.intp]]:
@@ -274,7 +286,7 @@ def _budget(every: float) -> int:
 
 def _mixed(found: Array) -> Array:
     """Return the log of the mean of M over the bets: shape (..., k) of (..., k, g)."""
-    return _log_sum(found) - np.log(found.shape[-1])
+    return np.asarray(_log_sum(found) - np.log(found.shape[-1]))
 
 
 def _combined(found: Array, shares: Array) -> Array:

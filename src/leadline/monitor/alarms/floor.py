@@ -27,7 +27,7 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
         return coin_evidence(some, np.array([floor]), starting_weights(some.count), np.ones((end - begin, 1)))
 
     for span in spans_of(history, rule, evidence):
-        labels = believed[span.onset : span.last + 1]
+        labels = believed[span.onset : span.until + 1]
         told = Told(
             "Accuracy by labels"
             if labels.all()

@@ -104,7 +104,12 @@ def estimated_coins(whole: Track, segments: Mapping[Key, Track]) -> Coins:
 
 def labelled_coins(whole: Track, segments: Mapping[Key, Track]) -> Coins:
     """Return what labels say of the rows."""
-    return _stacked(whole, segments, lambda track: (track.right * 1.0, (track.labelled - track.right) * 1.0))
+
+    def counts(track: Track) -> tuple[Array, Array]:
+        right = track.right.astype(np.float64)
+        return right, track.labelled - right
+
+    return _stacked(whole, segments, counts)
 
 
 def _stacked(whole: Track, segments: Mapping[Key, Track], counts: Callable[[Track], tuple[Array, Array]]) -> Coins:

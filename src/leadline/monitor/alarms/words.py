@@ -65,7 +65,7 @@ def floor_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
 def since(history: History, span: Span) -> str:
     """Return from when, and for an episode that has ended until when."""
     first = dated(history, span.onset)
-    return f"since {first}" if span.open else f"from {first} to {dated(history, span.last)}"
+    return f"since {first}" if span.open else f"from {first} to {dated(history, span.until)}"
 
 
 def dated(history: History, place: int) -> str:
@@ -83,7 +83,7 @@ def named(history: History, key: Key) -> str:
 
 def _stated(history: History, coins: Coins, span: Span, told: Told) -> str:
     """Return what accuracy is, in how many windows, since when."""
-    windows = span.last + 1 - span.onset
+    windows = span.until + 1 - span.onset
     return (
         f"{told.subject} {'is' if span.open else 'was'} {_accuracy(coins, _during(span), 0):.1%} "
         f"in {windows:,} window{'s' if windows > 1 else ''} {since(history, span)}"
@@ -144,7 +144,7 @@ def _accuracy(coins: Coins, windows: slice, column: int) -> float:
 
 
 def _during(span: Span) -> slice:
-    return slice(span.onset, span.last + 1)
+    return slice(span.onset, span.until + 1)
 
 
 def _before(span: Span) -> slice:
