@@ -52,6 +52,7 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(database: Path) -> Iterator[Engine]:
     engine = sa.create_engine(f"sqlite:///{database}")
+    sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
     schema.METADATA.create_all(engine)
     with engine.begin() as connection:
         connection.execute(schema.MODELS.insert().values(id="m", data=b""))

@@ -19,6 +19,8 @@ from leadline.monitor.notifications.kinds.secrets import Secrets
 from leadline.monitor.notifications.kinds.settings import address, addresses, host, one_of, port, text, variable
 from leadline.monitor.notifications.messages import as_text, headline
 
+# Lines that every server passes on as they are.
+_POLICY = SMTP.clone(cte_type="7bit")
 _PORTS = {"starttls": 587, "ssl": 465, "none": 25}
 
 
@@ -43,13 +45,13 @@ class Email(Kind):
             raise InputError("security must be starttls or ssl to log in, as the password would be sent in clear.")
 
     def _send(self, message: Message, settings: Settings, secrets: Secrets, wait: float) -> str:
-        mail, to = _mail(message, settings), list(settings["to"])
+        mail, to = _mail(message, settings).as_bytes(), list(settings["to"])
         try:
             server = _connect(settings, wait)
             try:
                 if "user" in settings:
                     server.login(settings["user"], secrets["password"])
-                refused = server.send_message(mail, settings["sender"], to)
+                refused = server.sendmail(settings["sender"], to, mail)
                 with suppress(OSError):  # it has arrived, however the server takes its leave
                     server.quit()
             finally:
@@ -76,7 +78,7 @@ def _connect(settings: Settings, wait: float) -> smtplib.SMTP:
 
 def _mail(message: Message, settings: Settings) -> EmailMessage:
     """Return a mail; sent twice, it has the same id, and that of an alarm's end is an answer to its beginning."""
-    mail = EmailMessage(SMTP)
+    mail = EmailMessage(_POLICY)
     mail["Subject"] = f"[Leadline] {headline(message)}"
     mail["From"] = settings["sender"]
     mail["To"] = ", ".join(settings["to"])
