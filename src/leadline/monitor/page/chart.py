@@ -27,7 +27,7 @@ DEFINITIONS = (
     '<svg class="definitions" width="0" height="0" aria-hidden="true"><defs>'
     '<pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<path d="M0 0V7" class="hatch"/></pattern>'
-    '<path id="diamond" d="M0-5.5 5.5 0 0 5.5-5.5 0z"/><path id="small" d="M0-3 3 0 0 3-3 0z"/>'
+    '<path id="diamond" d="M0-5.5 5.5 0 0 5.5-5.5 0z"/><path id="small" d="M0-2.6 2.6 0 0 2.6-2.6 0z"/>'
     '<path id="cross" d="M-4-4 4 4M-4 4 4-4"/><path id="up" d="M0-6 6 5H-6z"/><path id="dot" d="M-5-5H5V5H-5z"/>'
     "</defs></svg>"
 )
@@ -115,12 +115,13 @@ class Chart:
         """Return the whole chart: a column is a link to its explanation, an alarm to its line in the table."""
         marked, lanes = self._alarms(alarms, prefix)
         dense = " dense" if self.width > _MOST_ON_PHONE else ""
+        dense += " crowded" if self.width > _MOST_DOTS else ""
         first, last = self.naming.window(self._outer[0].first), self.naming.window(self._outer[1].last)
         label = text_html(f"Estimated accuracy of {self.series.name}, {first} to {last}; the table below has the numbers")
         return (
             f'<div class="plot" style="--lanes:{lanes}"><svg class="chart{dense}" role="group" aria-label="{label}">'
             f"{self._grid()}{self._gaps()}{self._shapes()}{self._dots()}{marked}"
-            f'<rect class="cursor" height="100%" width="0"/>{self._links(prefix)}</svg></div>'
+            f'<rect class="cursor" y="100%" height="5" width="0"/>{self._links(prefix)}</svg></div>'
         )
 
     def small(self, name: str) -> str:
@@ -181,7 +182,8 @@ class Chart:
             # A window on its own has no neighbour to draw a line to.
             places = [(place + 0.5, self.columns[place]) for place in run]
             if len(run) == 1:
-                places = [(run[0] + 0.2, places[0][1]), (run[0] + 0.8, places[0][1])]
+                (middle, column), half = places[0], min(0.3, 0.05 * self.width)
+                places = [(middle - half, column), (middle + half, column)]
             tops = [f"{x:g} {self.scale.units(column.interval[1])}" for x, column in places]
             bottoms = [f"{x:g} {self.scale.units(column.interval[0])}" for x, column in reversed(places)]
             band.append(f"M{'L'.join(tops + bottoms)}z")
@@ -191,8 +193,8 @@ class Chart:
             bars.append(f"M{place + 0.5:g} {low}V{high}")
         return (
             f'<svg viewBox="0 0 {self.width} {_HEIGHT}" preserveAspectRatio="none" width="100%" height="100%">'
-            f'<path class="band" d="{"".join(band)}"/><path class="line" d="{"".join(line)}"/>'
-            f'<path class="bars" d="{"".join(bars)}"/></svg>'
+            f'<path class="band" d="{"".join(band)}"/><path class="bars" d="{"".join(bars)}"/>'
+            f'<path class="line" d="{"".join(line)}"/></svg>'
         )
 
     def _realised(self) -> list[tuple[int, Column, Realised]]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
 from leadline.monitor.records import Point, Realised, Window
 from leadline.results.estimates import MISSING
 
@@ -81,7 +79,7 @@ def _column(points: Sequence[Point]) -> Column:
         last=points[-1].window,
         n_windows=len(points),
         n_rows=sum(rows),
-        accuracy=float(np.average([point.accuracy for point in points], weights=rows)),
+        accuracy=_mean([point.accuracy for point in points], rows),
         interval=_mean_ends([point.interval for point in points], rows),
         realised=_realised([point.realised for point in points if point.realised is not None]),
         lowest=min(points, key=lambda point: point.accuracy),
@@ -95,7 +93,7 @@ def _realised(found: Sequence[Realised]) -> Realised | None:
     samples = {one.sample for one in found}
     return replace(
         found[0],
-        accuracy=float(np.average([one.accuracy for one in found], weights=labels)),
+        accuracy=_mean([one.accuracy for one in found], labels),
         interval=_mean_ends([one.interval for one in found], labels),
         n_labels=sum(labels),
         n_rows=sum(one.n_rows for one in found),
@@ -104,5 +102,8 @@ def _realised(found: Sequence[Realised]) -> Realised | None:
 
 
 def _mean_ends(intervals: Sequence[tuple[float, float]], weights: Sequence[int]) -> tuple[float, float]:
-    low, high = np.average(np.asarray(intervals), axis=0, weights=weights)
-    return float(low), float(high)
+    return _mean([low for low, _ in intervals], weights), _mean([high for _, high in intervals], weights)
+
+
+def _mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
@@ -68,18 +69,17 @@ class _Part:
         self.naming = Naming(Every(watched.series.every), year)
         self.status: Status = status(watched, self.naming)
 
-    def answer(self, *, alone: bool) -> str:
-        """Return the answer for the first screen."""
+    def answer(self, *, number_of_series: int) -> str:
+        """Return the answer for the first screen; of many series, those that are fine need few words."""
         series, points = self.watched.series, self.watched.points
+        alone = number_of_series == 1
+        brief = number_of_series > _MOST_OPEN and self.status.level == "good"
         sign, words = LEVELS[self.status.level]
         parts = []
-        if points:
+        if points and not brief:
             latest = points[-1]
             if alone:
-                said = (
-                    f"of {latest.n_rows:,} predictions are right in the latest window, "
-                    f"{self.naming.window(latest.window)}, as {series.method} estimates"
-                )
+                said = f"of {latest.n_rows:,} predictions are right, as {series.method} estimates"
                 parts.append(f'<p class="number">{percent(latest.accuracy)} <span>{text_html(said)}</span></p>')
             parts.append(
                 f'<div class="scale">{html_bar(latest.accuracy, latest.interval, before=series.reference)}'
@@ -99,7 +99,7 @@ class _Part:
         told = {"Track record": track_record(self.watched.record)}
         if self.status.alarm is not None:
             told = {"Why": self.status.alarm.reason} | told
-        advice = "".join(f"<p><b>{name}</b> {text_html(text)}</p>" for name, text in told.items() if text)
+        advice = "".join(f"<p><b>{name}</b> {_with_code(text)}</p>" for name, text in told.items() if text)
         return f'<div class="model">{"".join(parts)}<div class="advice">{advice}</div></div>'
 
     def html(self, *, folded: bool) -> str:
@@ -151,11 +151,16 @@ class _Part:
 def _header(parts: Sequence[_Part]) -> str:
     if not parts:
         return '<p class="answer">No series is watched yet.</p>'
-    answers = "".join(part.answer(alone=len(parts) == 1) for part in parts)
+    answers = "".join(part.answer(number_of_series=len(parts)) for part in parts)
     if len(parts) == 1:
         return answers
     said = overall([part.watched for part in parts], [part.status for part in parts])
     return f'<p class="answer">{text_html(said)}</p>{answers}'
+
+
+def _with_code(text: str) -> str:
+    """Return text as HTML, with commands between back quotes as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", text_html(text))
 
 
 def _axis(watched: Watched, every: Every) -> Axis:

@@ -64,7 +64,7 @@ def status(watched: Watched, naming: Naming) -> Status:
         return Status("poor" if harmful else "caution", f"{told}; {counted}", gravest)
     if not watched.points:
         return Status("caution", "no data yet")
-    return Status("good", f"fine: {_latest(watched, naming)}; {counted}")
+    return Status("good", f"{_latest(watched, naming)}; {counted}")
 
 
 def overall(watched: Sequence[Watched], found: Sequence[Status]) -> str:
@@ -126,8 +126,7 @@ def _now(watched: Watched, alarm: Alarm, naming: Naming) -> str:
         return ""
     if alarm.rule == "no-data":
         return f"; before that, {_latest(watched, naming)}"
-    latest = watched.points[-1]
-    told = f": now {estimate_words(latest.accuracy, latest.interval)}, {percent(watched.series.reference)} on the source"
+    told = f": {_latest(watched, naming)}"
     labelled = next((point for point in reversed(watched.points) if point.realised is not None), None)
     if alarm.rule == "fall" and labelled is not None and labelled.realised is not None:
         at, found = naming.window(labelled.window), labelled.realised
