@@ -61,7 +61,8 @@ class Scale:
             values += [float(np.quantile(ends[:, 0], 0.05)), float(np.quantile(ends[:, 1], 0.95))]
         low, high = min(values), max(values)
         step = next((step for step in _STEPS if (high - low) / step <= 5), _STEPS[-1])
-        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+        # A line at the very bottom would be taken for the edge of the picture.
+        low, high = math.floor(low / step - 0.2) * step, math.ceil(high / step - 1e-9) * step
         return cls(max(low, 0.0), max(min(high, 1.0), low + step), step)
 
     def share(self, accuracy: float) -> float:
@@ -121,7 +122,7 @@ class Chart:
         return (
             f'<div class="plot" style="--lanes:{lanes}"><svg class="chart{dense}" role="group" aria-label="{label}">'
             f"{self._grid()}{self._gaps()}{self._shapes()}{self._dots()}{marked}"
-            f'<rect class="cursor" y="100%" height="5" width="0"/>{self._links(prefix)}</svg></div>'
+            f'<rect class="cursor" y="100%" height="3" width="0"/>{self._links(prefix)}</svg></div>'
         )
 
     def small(self, name: str) -> str:
@@ -147,14 +148,8 @@ class Chart:
             y = self.scale.percent(value)
             parts.append(f'<line class="grid" x2="100%" y1="{y}" y2="{y}"/>')
             parts.append(f'<text class="tick" x="-8" y="{y}" dy=".35em" text-anchor="end">{100 * value:.0f} %</text>')
-        for number, (share, text) in enumerate(self.axis.ticks()):
-            x = f"{100 * share:.2f}%"
-            kind = " minor" if number % 2 else ""
-            anchor = ' text-anchor="end"' if share > 0.94 else ""
-            parts.append(f'<line class="grid faint" x1="{x}" x2="{x}" y2="100%"/>')
-            parts.append(
-                f'<text class="tick{kind}" x="{x}" y="100%" dy="1.5em"{anchor}>{text_html(text)}</text>'
-            )
+        parts += [f'<line class="grid faint" x1="{100 * x:.2f}%" x2="{100 * x:.2f}%" y2="100%"/>' for x, _ in self.axis.ticks()]
+        parts.append(time_ticks(self.axis, 'y="100%" dy="1.6em"'))
         return "".join(parts) + self._references()
 
     def _references(self) -> str:
@@ -261,6 +256,23 @@ class Chart:
                 f'<rect x="{self._across(place)}" width="{width}" height="100%"/></a>'
             )
         return "".join(parts)
+
+
+def time_ticks(axis: Axis, place: str) -> str:
+    """Return the words below a picture; on a phone, every other one has room.
+
+    Parameters
+    ----------
+    axis
+        The windows along the picture.
+    place
+        The attributes of each that say how far down it stands.
+    """
+    return "".join(
+        f'<text class="tick{" minor" if number % 2 else ""}" x="{100 * share:.2f}%" {place} '
+        f'text-anchor="{"end" if share > 0.94 else "middle"}">{text_html(text)}</text>'
+        for number, (share, text) in enumerate(axis.ticks())
+    )
 
 
 def legend(series: Series, chart: Chart, alarms: Sequence[Alarm]) -> str:

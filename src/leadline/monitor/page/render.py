@@ -96,7 +96,10 @@ class _Part:
             f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
             f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>",
         )
-        told = {"Track record": track_record(self.watched.record)}
+        record = track_record(self.watched.record)
+        if brief:
+            return f'<div class="model">{"".join(parts)}<p class="marks">{_with_code(record)}</p></div>'
+        told = {"Track record": record}
         if self.status.alarm is not None:
             told = {"Why": self.status.alarm.reason} | told
         advice = "".join(f"<p><b>{name}</b> {_with_code(text)}</p>" for name, text in told.items() if text)

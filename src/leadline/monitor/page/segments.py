@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from leadline.monitor.page.chart import Chart, Scale
+from leadline.monitor.page.chart import Chart, Scale, time_ticks
 from leadline.monitor.page.columns import Column, columns_of, pull, segment_name
 from leadline.monitor.page.times import Axis, Naming
 from leadline.monitor.records import Point, Series, Watched
@@ -112,10 +112,7 @@ def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Nami
         cells.append([_numbers(columns.get(place)) for place in range(width)])
     paths = "".join(f'<path class="shade{level}" d="{"".join(parts)}"/>' for level, parts in shapes.items() if parts)
     names = "".join(f'<li title="{text_html(one.name)}">{text_html(one.name)}</li>' for one in shown)
-    ticks = "".join(
-        f'<text class="tick{" minor" if number % 2 else ""}" x="{100 * share:.2f}%" y="1em">{text_html(text)}</text>'
-        for number, (share, text) in enumerate(axis.ticks())
-    )
+    ticks = time_ticks(axis, 'y="1em"')
     data = json.dumps({"titles": [titles.get(place, "") for place in range(width)], "cells": cells}, separators=(",", ":"))
     label = f"Accuracy of {len(shown)} segments over time: the darker a cell, the further below the source"
     return (
