@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from leadline.monitor.history import track_record
 from leadline.monitor.records import (
     Alarm,
     AlarmState,
     Point,
     Realised,
     Series,
-    TrackRecord,
     Watched,
     Window,
 )
@@ -89,8 +89,6 @@ def make_watched(
     places = [place for place in range(windows) if place not in gaps]
     found = {place: window_of(every, first + place) for place in places}
     points, parts = [], {(value,): [] for value in segments}
-    inside = 0
-    errors = []
     for place in places:
         fallen = drop is not None and place >= drop
         truth = (0.83 if fallen else 0.913) + 0.008 * np.sin(place / 6)
@@ -98,9 +96,6 @@ def make_watched(
         estimate = truth + rng.normal(scale=0.009)
         realised = _realised(rng, truth, n, sample) if place < labelled else None
         point = _point(rng, found[place], {}, n, estimate, fallen, realised)
-        if realised is not None:
-            errors.append(abs(estimate - realised.accuracy))
-            inside += point.interval[0] <= realised.accuracy <= point.interval[1]
         points.append(point)
         for number, value in enumerate(segments):
             if rng.uniform() < 0.03:
@@ -111,9 +106,12 @@ def make_watched(
                 _point(rng, found[place], {"shop": value}, share, own + rng.normal(scale=0.02), fallen, None)
             )
     alarms = [] if drop is None else make_alarms(series.name, found, places, drop, list(segments[:1]))
-    record = TrackRecord(labelled, int(inside), LEVEL, float(np.mean(errors)) if errors else None)
     return Watched(
-        series, tuple(points), {key: tuple(value) for key, value in parts.items()}, tuple(alarms), record
+        series,
+        tuple(points),
+        {key: tuple(value) for key, value in parts.items()},
+        tuple(alarms),
+        track_record(points, LEVEL),
     )
 
 

@@ -22,7 +22,7 @@ from leadline.results.render import interval, percent
 
 #: Windows drawn one by one; of more, neighbours are drawn together.
 MOST_COLUMNS = 400
-_LONG = 40  # windows that are printed one by one
+_LONG = 40  # lines of the table of windows that are still printed
 _MOST_OPEN = 3  # series that are all unfolded; of more, only those that are not fine
 
 
@@ -96,7 +96,7 @@ class _Part:
             f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
             f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>",
         )
-        record = track_record(self.watched.record)
+        record = track_record(self.watched)
         if brief:
             return f'<div class="model">{"".join(parts)}<p class="marks">{_with_code(record)}</p></div>'
         told = {"Track record": record}
@@ -141,13 +141,13 @@ class _Part:
         merged = f"Each place is the mean of up to {naming.count(step)}. " if step > 1 else ""
         listing = "".join(explanations.folded(column) for column in reversed(shown))
         long = ' class="long"' if len(shown) > _LONG else ""
-        left_out = '<p class="printed">The windows one by one are on the page itself.</p>' if long else ""
         return (
             f"{chart.full(listed(watched.alarms), prefix)}{legend(watched.series, chart, listed(watched.alarms))}"
             f'<p class="quiet">{text_html(merged)}Choose a window to see what its estimate rests on.</p>'
             f"{explanations.panel(_telling(shown, self.status.alarm))}{alarms}{segments_html(watched, axis, naming)}"
             f"<details{long}><summary>The chart as a table</summary>{windows_table(shown, naming, prefix)}</details>"
-            f"<details{long}><summary>Every window explained</summary>{listing}</details>{left_out}"
+            f'<details class="long"><summary>Every window explained</summary>{listing}</details>'
+            '<p class="printed quiet">The page itself, on a screen, explains every window.</p>'
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,19 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+# Which unit of the calendar a time is in: neighbours differ where a unit begins. The finest first.
+_UNITS: dict[str, Callable[[datetime], object]] = {
+    "3 hours": lambda start: (start.date(), start.hour // 3),
+    "12 hours": lambda start: (start.date(), start.hour // 12),
+    "day": lambda start: start.date(),
+    "week": lambda start: start.isocalendar()[:2],
+    "half of a month, by day": lambda start: (start.year, start.month, start.day >= 15),
+    "month": lambda start: (start.year, start.month),
+    "3 months": lambda start: (start.year, (start.month - 1) // 3),
+    "6 months": lambda start: (start.year, (start.month - 1) // 6),
+    "year": lambda start: start.year,
+}
+_FINEST = {"1h": "3 hours", "1d": "day", "1w": "week", "1mo": "month"}  # of windows that long
 _MOST_TICKS = 8
 _MOST_SEARCHED = 20_000  # windows among which calendar ticks are looked for
 
@@ -102,7 +115,7 @@ class Axis:
         """Return a few places, as shares of the width, and what to write there."""
         if self.every.n_rows is None and self.span <= _MOST_SEARCHED:
             starts = [self.every.window(number).start for number in range(self.first, self.last + 1)]
-            for chosen in _calendar(starts):
+            for chosen in _calendar(starts, self.every):
                 if 2 <= len(chosen) <= _MOST_TICKS:
                     return [(place / self.span, text) for place, text in chosen]
         stride = max(1, math.ceil(self.span / (_MOST_TICKS - 2)))
@@ -117,32 +130,22 @@ class Axis:
         return f"{start.day} {_MONTHS[start.month - 1][:3]}{hours}"
 
 
-def _calendar(starts: Sequence[datetime]) -> list[list[tuple[int, str]]]:
-    """Return the places of hours, days, weeks, months and years among the starts of windows, the finest first."""
-    kinds: list[list[tuple[int, str]]] = [[] for _ in range(9)]
-    for place, start in enumerate(starts):
-        month = _MONTHS[start.month - 1][:3]
-        midnight = start.hour == 0
-        hour = f"{start.day} {month}" if midnight else f"{start:%H:%M}"
-        if start.hour % 3 == 0:
-            kinds[0].append((place, hour))
-        if start.hour % 12 == 0:
-            kinds[1].append((place, hour))
-        if not midnight:
-            continue
-        day, first = f"{start.day} {month}", start.day == 1
-        kinds[2].append((place, day))
-        if start.weekday() == 0:
-            kinds[3].append((place, day))
-        if start.day in (1, 15):
-            kinds[4].append((place, day))
-        if first:
-            named = f"{start.year}" if start.month == 1 else month
-            kinds[5].append((place, named))
-            if start.month % 3 == 1:
-                kinds[6].append((place, named))
-            if start.month in (1, 7):
-                kinds[7].append((place, named))
-            if start.month == 1:
-                kinds[8].append((place, named))
+def _calendar(starts: Sequence[datetime], every: Every) -> list[list[tuple[int, str]]]:
+    """Return the places where hours, days, weeks, months and years begin, each with its words, the finest first."""
+    units = list(_UNITS.items())
+    kinds = []
+    for name, begun in units[next(number for number, (name, _) in enumerate(units) if name == _FINEST[every.name]) :]:
+        numbers = [begun(start) for start in starts]
+        places = [place for place in range(1, len(starts)) if numbers[place] != numbers[place - 1]]
+        kinds.append([(place, _tick(starts[place], name)) for place in places])
     return kinds
+
+
+def _tick(start: datetime, unit: str) -> str:
+    """Return what to write where a unit of the calendar begins."""
+    month = _MONTHS[start.month - 1][:3]
+    if unit.endswith("hours") and start.hour:
+        return f"{start:%H:%M}"
+    if unit.endswith(("month", "months", "year")):
+        return str(start.year) if start.month == 1 else month
+    return f"{start.day} {month}"

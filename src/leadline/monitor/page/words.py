@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scipy.special import bdtr
 
 from leadline.monitor.page.times import Naming
-from leadline.monitor.records import Alarm, AlarmState, Point, Realised, TrackRecord, Watched
+from leadline.monitor.records import Alarm, AlarmState, Point, Realised, Watched
 from leadline.results.render import interval, percent
 
 #: What each rule says when it holds, the gravest first.
@@ -79,17 +79,20 @@ def overall(watched: Sequence[Watched], found: Sequence[Status]) -> str:
     return f"{len(watched)} models: {', '.join(parts)}."
 
 
-def track_record(record: TrackRecord | None) -> str:
+def track_record(watched: Watched) -> str:
     """Return how often realised accuracy lay inside the interval, or that nobody knows."""
+    record = watched.record
     if record is None or record.windows == 0:
+        some = any(point.realised is not None for point in watched.points)
+        came = "The labels that came are too few" if some else "No labels have come yet"
         return (
-            "No labels have come yet, so nothing here has been checked against the truth. "
-            "A few labels would do: `leadline plan` chooses the rows."
+            f"{came}, so nothing here has been checked against the truth. A few hundred labels of one window would do: "
+            "`leadline plan` chooses the rows."
         )
     n, inside, level = record.windows, record.inside, record.confidence_level
     told = (
-        f"Realised accuracy lay inside the interval in {inside:,} of {n:,} labelled window{'' if n == 1 else 's'}; "
-        f"nominal {100 * level:g} %."
+        f"Realised accuracy lay inside the interval, as far as the labels can tell, in {inside:,} of {n:,} labelled "
+        f"window{'' if n == 1 else 's'}; nominal {100 * level:g} %."
     )
     if record.mean_error is not None:
         told += f" Estimates were off by {100 * record.mean_error:.1f} points on average."
@@ -99,12 +102,12 @@ def track_record(record: TrackRecord | None) -> str:
 
 
 def said_by_labels(realised: Realised, estimate: tuple[float, float]) -> str:
-    """Return what labels say of a window, and whether the estimate's interval holds it."""
-    low, high = estimate
-    held = "inside" if low <= realised.accuracy <= high else "outside"
+    """Return what labels say of a window, and whether they agree with the estimate: whether the intervals meet."""
+    (low, high), (least, most) = estimate, realised.interval
+    agreed = "which agrees with the estimate" if low <= most and least <= high else "which contradicts the estimate"
     chosen = {"all": "", "planned": ", drawn at random"}.get(realised.sample, ", not known to be a random sample")
     return (
-        f"Labels: {percent(realised.accuracy)} right ({interval(realised.interval)}), {held} the estimate's interval; "
+        f"Labels: {percent(realised.accuracy)} right ({interval(realised.interval)}), {agreed}; "
         f"{realised.n_labels:,} of {realised.n_rows:,} rows are labelled{chosen}."
     )
 
