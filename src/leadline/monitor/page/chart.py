@@ -118,7 +118,9 @@ class Chart:
         dense = " dense" if self.width > _MOST_ON_PHONE else ""
         dense += " crowded" if self.width > _MOST_DOTS else ""
         first, last = self.naming.window(self._outer[0].first), self.naming.window(self._outer[1].last)
-        label = text_html(f"Estimated accuracy of {self.series.name}, {first} to {last}; the table below has the numbers")
+        label = text_html(
+            f"Estimated accuracy of {self.series.name}, {first} to {last}; the table below has the numbers"
+        )
         return (
             f'<div class="plot" style="--lanes:{lanes}"><svg class="chart{dense}" role="group" aria-label="{label}">'
             f"{self._grid()}{self._gaps()}{self._shapes()}{self._dots()}{marked}"
@@ -148,7 +150,10 @@ class Chart:
             y = self.scale.percent(value)
             parts.append(f'<line class="grid" x2="100%" y1="{y}" y2="{y}"/>')
             parts.append(f'<text class="tick" x="-8" y="{y}" dy=".35em" text-anchor="end">{100 * value:.0f} %</text>')
-        parts += [f'<line class="grid faint" x1="{100 * x:.2f}%" x2="{100 * x:.2f}%" y2="100%"/>' for x, _ in self.axis.ticks()]
+        parts += [
+            f'<line class="grid faint" x1="{100 * x:.2f}%" x2="{100 * x:.2f}%" y2="100%"/>'
+            for x, _ in self.axis.ticks()
+        ]
         parts.append(time_ticks(self.axis, 'y="100%" dy="1.6em"'))
         return "".join(parts) + self._references()
 

@@ -53,8 +53,8 @@ def render_page(watched: Sequence[Watched], *, made_at: datetime, title: str = "
         title,
         header=_header(parts),
         main=DEFINITIONS + "\n".join(part.html(folded=len(parts) > _MOST_OPEN) for part in parts),
-        footer=f"on {made:%Y-%m-%d %H:%M} UTC; all times are in UTC. This page holds sums and means, no single row, and "
-        "loads nothing from elsewhere.",
+        footer=f"on {made:%Y-%m-%d %H:%M} UTC; all times are in UTC. This page holds sums and means, no single row, "
+        "and loads nothing from elsewhere.",
         style=folder.joinpath("page.css").read_text(encoding="utf-8"),
         script=folder.joinpath("page.js").read_text(encoding="utf-8"),
     )
@@ -109,9 +109,7 @@ class _Part:
         """Return the series over time."""
         series = self.watched.series
         sign, words = LEVELS[self.status.level]
-        heading = (
-            f'<h2>{text_html(series.name)}</h2> <span class="reliance {self.status.level}">{sign} {words}</span>'
-        )
+        heading = f'<h2>{text_html(series.name)}</h2> <span class="reliance {self.status.level}">{sign} {words}</span>'
         body = f'<p class="quiet">{text_html(self._facts())}</p>{self._over_time()}'
         if folded and self.status.level == "good":
             return f'<details class="series" id="{self.prefix}"><summary>{heading}</summary>{body}</details>'
@@ -119,12 +117,11 @@ class _Part:
 
     def _facts(self) -> str:
         series = self.watched.series
-        fewer = f"{series.false_alarm_every:,.0f}"
         every = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}.get(series.every, series.every)
         return (
             f"Model {series.model_id}, estimated by {series.method}; one window per {every}. A fall is more than "
-            f"{100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one false alarm "
-            f"in {fewer} windows, on average."
+            f"{100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one false "
+            f"alarm in {series.false_alarm_every:,.0f} windows, on average."
         )
 
     def _over_time(self) -> str:

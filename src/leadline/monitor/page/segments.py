@@ -1,11 +1,11 @@
-"""Segments over time: a small chart each where they are few, a heat map where they are many, and a table of the latest."""
+"""Segments over time: a small chart each where they are few, a heat map where they are many, and a table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from leadline.monitor.page.chart import Chart, Scale, time_ticks
 from leadline.monitor.page.columns import Column, columns_of, pull, segment_name
@@ -83,9 +83,10 @@ def _charts(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming
     parts = []
     for one, own in zip(shown, columns, strict=True):
         latest = one.points[-1]
+        drawn = replace(plain, columns=own).small(one.name)
         parts.append(
             f"<figure><figcaption><b>{text_html(one.name)}</b> {percent(latest.accuracy)} "
-            f"<small>{interval(latest.interval)}</small></figcaption>{replace(plain, columns=own).small(one.name)}</figure>"
+            f"<small>{interval(latest.interval)}</small></figcaption>{drawn}</figure>"
         )
     ends = f"All from {100 * scale.low:.0f} to {100 * scale.high:.0f} %, over the same time as the chart above."
     return f'<div class="smalls">{"".join(parts)}</div><p class="quiet">{ends}</p>'
@@ -113,11 +114,13 @@ def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Nami
     paths = "".join(f'<path class="shade{level}" d="{"".join(parts)}"/>' for level, parts in shapes.items() if parts)
     names = "".join(f'<li title="{text_html(one.name)}">{text_html(one.name)}</li>' for one in shown)
     ticks = time_ticks(axis, 'y="1em"')
-    data = json.dumps({"titles": [titles.get(place, "") for place in range(width)], "cells": cells}, separators=(",", ":"))
+    data = json.dumps(
+        {"titles": [titles.get(place, "") for place in range(width)], "cells": cells}, separators=(",", ":")
+    )
     label = f"Accuracy of {len(shown)} segments over time: the darker a cell, the further below the source"
     return (
         f'<div class="heat" style="--rows:{len(shown)}"><ol>{names}</ol><div class="cells">'
-        f'<svg viewBox="0 0 {width} {len(shown)}" preserveAspectRatio="none" role="img" aria-label="{text_html(label)}">'
+        f'<svg viewBox="0 0 {width} {len(shown)}" preserveAspectRatio="none" role="img" aria-label="{label}">'
         f'{paths}<path class="surely" d="{"".join(surely)}"/><rect class="cell" width="0" height=".88"/></svg>'
         f'<svg class="ticks" aria-hidden="true">{ticks}</svg></div></div>'
         f'{_shades(series, edges)}<p class="readout quiet" aria-live="polite"></p>'
@@ -141,14 +144,15 @@ def _shades(series: Series, edges: Sequence[float]) -> str:
     """Return what the shades stand for."""
     ends = [f"{100 * edge:g}" for edge in edges]
     words = [f"at most {ends[0]} points below the source's {percent(series.reference)}"]
-    words += [f"{low} to {high} points" for low, high in zip(ends, ends[1:], strict=False)]
+    words += [f"{low} to {high} points" for low, high in pairwise(ends)]
     words.append(f"more than {ends[-1]} points")
     items = "".join(
         f'<li><svg><rect class="shade{level}" width="100%" height="100%"/></svg>{text_html(text)}</li>'
         for level, text in enumerate(words)
     )
     dot = '<svg><rect class="shade1" width="100%" height="100%"/><path class="surely" d="M14 8h0"/></svg>'
-    return f'<ul class="legend">{items}<li>{dot}the whole interval is below what is tolerated</li><li>blank: no rows</li></ul>'
+    items += f"<li>{dot}the whole interval is below what is tolerated</li><li>blank: no rows</li>"
+    return f'<ul class="legend">{items}</ul>'
 
 
 def _table(watched: Watched, shown: Sequence[Segment], naming: Naming) -> Table:

@@ -80,7 +80,9 @@ class Explanations:
             told.append(said_by_labels(point.realised, point.interval))
         body = "".join(f"<p>{text_html(text)}</p>" for text in told)
         classes = [
-            _Part(pull(entry.accuracy, entry.count, point), str(entry.label), entry.accuracy, entry.count / point.n_rows)
+            _Part(
+                pull(entry.accuracy, entry.count, point), str(entry.label), entry.accuracy, entry.count / point.n_rows
+            )
             for entry in point.by_class
             if entry.accuracy is not None
         ]

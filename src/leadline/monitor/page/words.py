@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scipy.special import bdtr
 
 from leadline.monitor.page.times import Naming
-from leadline.monitor.records import Alarm, AlarmState, Point, Realised, Watched
+from leadline.monitor.records import Alarm, AlarmState, Realised, Watched
 from leadline.results.render import interval, percent
 
 #: What each rule says when it holds, the gravest first.
@@ -82,7 +82,7 @@ def overall(watched: Sequence[Watched], found: Sequence[Status]) -> str:
 def track_record(watched: Watched) -> str:
     """Return how often realised accuracy lay inside the interval, or that nobody knows."""
     record = watched.record
-    if record is None or record.windows == 0:
+    if record.windows == 0:
         some = any(point.realised is not None for point in watched.points)
         came = "The labels that came are too few" if some else "No labels have come yet"
         return (
@@ -138,9 +138,9 @@ def _now(watched: Watched, alarm: Alarm, naming: Naming) -> str:
 
 
 def _latest(watched: Watched, naming: Naming) -> str:
-    latest: Point = watched.points[-1]
-    said = estimate_words(latest.accuracy, latest.interval)
-    return f"{said} in the latest window, {naming.window(latest.window)}; {percent(watched.series.reference)} on the source"
+    latest = watched.points[-1]
+    said, before = estimate_words(latest.accuracy, latest.interval), percent(watched.series.reference)
+    return f"{said} in the latest window, {naming.window(latest.window)}; {before} on the source"
 
 
 def _count(live: Sequence[Alarm]) -> str:

@@ -88,7 +88,8 @@ def make_watched(
     first = 0 if "rows" in every else -windows
     places = [place for place in range(windows) if place not in gaps]
     found = {place: window_of(every, first + place) for place in places}
-    points, parts = [], {(value,): [] for value in segments}
+    points: list[Point] = []
+    parts: dict[tuple[str], list[Point]] = {(value,): [] for value in segments}
     for place in places:
         fallen = drop is not None and place >= drop
         truth = (0.83 if fallen else 0.913) + 0.008 * np.sin(place / 6)
@@ -109,9 +110,9 @@ def make_watched(
     return Watched(
         series,
         tuple(points),
+        track_record(points, LEVEL),
         {key: tuple(value) for key, value in parts.items()},
         tuple(alarms),
-        track_record(points, LEVEL),
     )
 
 
@@ -174,17 +175,17 @@ def _point(
     words = ""
     if not segment:
         verdict = (
-            "The predictions drift towards some classes in a way that other class frequencies do not explain (collapse). "
-            "Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer."
+            "The predictions drift towards some classes in a way that other class frequencies do not explain "
+            "(collapse). Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer."
             if fallen
             else "The target looks like the source: nothing differs beyond sampling noise."
         )
         words = (
-            f"Estimated accuracy {accuracy:.1%} ({LEVEL:.0%} interval {ends[0]:.1%} to {ends[1]:.1%}), by auto on {n:,} "
-            f"samples; it was {REFERENCE:.1%} on the labelled source. {verdict} The interval covers sampling error and "
+            f"Estimated accuracy {accuracy:.1%} ({LEVEL:.0%} interval {ends[0]:.1%} to {ends[1]:.1%}), by auto on "
+            f"{n:,} samples; it was {REFERENCE:.1%} on the labelled source. {verdict} The interval covers sampling error and "
             "the spread of the readings."
         )
-    return Point(window, segment, n, accuracy, ends, classes, kind, 0.2 if fallen else 0.01, realised, words)
+    return Point(window, segment, n, accuracy, ends, classes, kind, 0.2 if fallen else 0.01, 0.02, realised, words)
 
 
 def _realised(rng: np.random.Generator, truth: float, n: int, sample: str) -> Realised:
