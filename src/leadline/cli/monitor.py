@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.monitor_views import (
+    added_document,
+    alarms_document,
+    flat,
+    history_document,
+    record_sentence,
+    status_document,
+)
 from leadline.cli.options import (
     FileFormatOption,
     ForceOption,
@@ -20,13 +28,11 @@ from leadline.cli.options import (
 )
 from leadline.cli.terminal import deliver, progress, show, tell
 from leadline.errors import InputError
-from leadline.results.render import Cell, Document, Table, interval, percent
+from leadline.results.render import Document, Table
 
 if TYPE_CHECKING:
-    from leadline.monitor.adding import Added
-    from leadline.monitor.history import History
     from leadline.monitor.monitor import Monitor
-    from leadline.monitor.records import Alarm, Watched
+    from leadline.monitor.records import Watched
 
 EXIT_OPEN_ALARM = 1
 
@@ -58,8 +64,8 @@ def register(
     name: NameArgument,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
     *,
-    every: Annotated[str, typer.Option("--every", help="A window: 1h, 1d, 1w, 1mo, or a number such as '5000 rows'.")] = "1d",
-    by: Annotated[str | None, typer.Option("--by", metavar="A,B,...", help="Columns that segments are made by.")] = None,
+    every: Annotated[str, typer.Option("--every", help="A window: 1h, 1d, 1w, 1mo, or '5000 rows'.")] = "1d",
+    by: Annotated[str | None, typer.Option("--by", metavar="A,B,...", help="Columns that make segments.")] = None,
     time: Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column of times.")] = "ts",
     id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The column of row ids, for late labels.")] = "id",
     floor: Annotated[float | None, typer.Option("--floor", help="Raise an alarm below this accuracy.")] = None,
@@ -90,14 +96,16 @@ def add(
     store: StoreArgument,
     name: NameArgument,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Files, folders or patterns of unlabelled outputs; a batch each.")
+        list[str],
+        typer.Argument(metavar="FILE...", help="Files, folders or patterns of outputs; a batch each."),
     ],
     *,
     time: TimeOption = None,
     at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="One time for all rows, in UTC.")] = None,
     id: IdOption = None,
     batch: Annotated[
-        str | None, typer.Option("--batch", metavar="NAME", help="The name of the batch; the path of the file by default.")
+        str | None,
+        typer.Option("--batch", metavar="NAME", help="Its name; the path of the file by default."),
     ] = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
@@ -122,7 +130,7 @@ def add(
                 added.append(monitor.add(name, path, time=moment or time, id=id, batch=batch or path))
         watched = monitor.watched(name)
         monitor.deliver()
-    show(_added_document(added, watched), format)
+    show(added_document(added, watched), format)
     _leave([watched])
 
 
@@ -152,7 +160,7 @@ def labels(
             watched = monitor.watched(name)
         monitor.deliver()
     row = {"series": name, "joined": found.joined, "changed": found.changed, "waiting": found.waiting}
-    notes = [_record_sentence(watched)]
+    notes = [record_sentence(watched)]
     if found.waiting:
         notes.append(f"{found.waiting:,} labels have no row yet; they wait for it.")
     show(Document(row, [row], [Table(list(row), [[str(value) for value in row.values()]])], notes), format)
@@ -165,7 +173,8 @@ def history(
     name: NameArgument,
     *,
     segment: Annotated[
-        str | None, typer.Option("--segment", metavar="A=x,B=y", help="One segment, or * for each; all rows by default.")
+        str | None,
+        typer.Option("--segment", metavar="A=x,B=y", help="One segment, or * for each; else all rows."),
     ] = None,
     every: Annotated[str | None, typer.Option("--every", help="Merge to longer windows: 1d, 1w, 1mo.")] = None,
     adaptive: Annotated[
@@ -180,7 +189,7 @@ def history(
     """
     with _open(store) as monitor:
         found = monitor.history(name, _segment(segment, monitor, name), every=every, adaptive=adaptive)
-    show(_history_document(found, last), format)
+    show(history_document(found, last), format)
 
 
 @app.command()
@@ -210,7 +219,7 @@ def export(
         by = monitor.get(name).by
         parts = monitor.history(name, EVERY_SEGMENT, every=every, adaptive=adaptive) if by else None
     rows = [row.to_dict() for row in (*wholes.rows, *(parts.rows if parts else ()))]
-    records = [{**{column: (row["group"] or {}).get(column) for column in by}, **_flat(row)} for row in rows]
+    records = [{**{column: (row["group"] or {}).get(column) for column in by}, **flat(row)} for row in rows]
     table = Table(list(records[0]) if records else ["window"], [[str(v) for v in row.values()] for row in records])
     deliver(Document(rows, records, [table]), format, output, force=force, quiet=quiet)
 
@@ -242,7 +251,7 @@ def alarms(
         watched = [monitor.watched(one) for one in names]
         monitor.deliver()
     found = [one for each in watched for one in each.alarms if closed or one.state is not AlarmState.CLOSED]
-    show(_alarms_document(found), format)
+    show(alarms_document(found), format)
     _leave(watched)
 
 
@@ -251,7 +260,7 @@ def status(store: StoreArgument, *, format: FormatOption = "table") -> None:
     """Say which models are fine and which are not. Exits with 1 if an alarm is open."""
     with _open(store) as monitor:
         watched = [monitor.watched(series.name) for series in monitor.series()]
-    show(_status_document(watched), format)
+    show(status_document(watched), format)
     _leave(watched)
 
 
@@ -260,7 +269,7 @@ def page(
     store: StoreArgument,
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The .html file to write.")],
-    name: Annotated[list[str] | None, typer.Option("--name", help="Only this series; may be given more than once.")] = None,
+    name: Annotated[list[str] | None, typer.Option("--name", help="Only this series; may be repeated.")] = None,
     adaptive: Annotated[
         bool, typer.Option("--adaptive", help="Let intervals learn from the labels of earlier windows.")
     ] = False,
@@ -282,7 +291,9 @@ def prune(
     store: StoreArgument,
     name: NameArgument,
     *,
-    older_than: Annotated[str, typer.Option("--older-than", metavar="90d", help="Days, or weeks (w), that stay.")] = "90d",
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="90d", help="Days (d) or weeks (w) that stay.")
+    ] = "90d",
     quiet: QuietOption = False,
 ) -> None:
     """Drop what old windows need to take more rows and labels. Estimates, realised accuracy and alarms stay."""
@@ -309,7 +320,6 @@ def verify(store: StoreArgument, *, quiet: QuietOption = False) -> None:
     tell(f"{store} is sound ({size / 1e6:.1f} MB).", quiet=quiet)
 
 
-# --------------------------------------------------------------------------------------------------------- what is shown
 def _leave(watched: Sequence[Watched]) -> None:
     """End with the code that says whether an alarm is open."""
     from leadline.monitor.alarmbook import open_alarms
@@ -318,134 +328,6 @@ def _leave(watched: Sequence[Watched]) -> None:
         raise typer.Exit(EXIT_OPEN_ALARM)
 
 
-def _added_document(added: Sequence[Added], watched: Watched) -> Document:
-    """Return what became of files."""
-    rows = [
-        {"batch": one.batch, "new": one.new, "rows": one.n_rows, "windows": len(one.windows)} for one in added
-    ]  # fmt: skip
-    table = Table(
-        ["batch", "", "rows", "windows"],
-        [[row["batch"], "added" if row["new"] else "known", f"{row['rows']:,}", str(row["windows"])] for row in rows],
-        left=(0, 1),
-    )
-    return Document(rows, rows, [table, _status_table([watched])], [*_open_sentences(watched), _record_sentence(watched)])
-
-
-def _history_document(found: History, last: int | None) -> Document:
-    """Return accuracy over time."""
-    rows = found.rows if last is None else found.rows[-last:]
-    by = [name for name in found.by if name != "window"]
-    cells = []
-    for row in rows:
-        low, high = row.estimate.interval
-        plain = row.to_dict()
-        values = [str((plain["group"] or {}).get(name, "")) for name in by]
-        shown = Cell(percent(row.estimate.accuracy), row.estimate.accuracy, interval=(low, high))
-        realised = "" if plain["realised"] is None else f"{percent(plain['realised'])} of {plain['n_labels']:,}"
-        cells.append(
-            [plain["window"][:16].replace("T", " "), *values, shown, interval((low, high)), f"{row.estimate.n_samples:,}",
-             plain["shift"] or "", realised]
-        )  # fmt: skip
-    header = ["window", *by, "accuracy", f"{found.overall.estimate.confidence_level:.0%} interval", "rows", "shift", "labels"]
-    table = Table(header, cells, left=tuple(range(1 + len(by))))
-    record = found.record
-    data = {
-        "record": None if record is None else vars(record),
-        "windows": [row.to_dict() for row in rows],
-        "model_id": found.model_id,
-    }
-    return Document(data, [_flat(row.to_dict()) for row in rows], [table], [] if record is None else [_record_words(record)])
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a window as one row of a table."""
-    group = row.pop("group") or {}
-    return {"window": row.pop("window"), **group, **row}
-
-
-def _alarms_document(found: Sequence[Alarm]) -> Document:
-    """Return alarms."""
-    rows = [
-        {
-            "number": one.number, "series": one.series, "rule": one.rule, "state": one.state.value,
-            "harmful": one.harmful, "since": one.first.start.isoformat(), "until": one.last.end.isoformat(),
-            "reason": one.reason, "segments": [dict(segment) for segment in one.segments], "evidence": one.evidence,
-            "note": one.note,
-        }
-        for one in found
-    ]  # fmt: skip
-    cells = [
-        [str(one.number), one.series, one.rule, one.state.value, f"{one.first.start:%Y-%m-%d %H:%M}", one.reason]
-        for one in found
-    ]
-    table = Table(["alarm", "series", "rule", "state", "since", "reason"], cells, left=(1, 2, 3, 4, 5))
-    records = [{**row, "segments": str(row["segments"])} for row in rows]
-    return Document(rows, records, [table] if cells else [], [] if cells else ["No alarm."])
-
-
-def _status_table(watched: Sequence[Watched]) -> Table:
-    """Return one line for each series."""
-    from leadline.monitor.alarmbook import open_alarms
-
-    cells: list[list[Cell | str]] = []
-    for one in watched:
-        latest = one.points[-1] if one.points else None
-        alarms = open_alarms(one.alarms)
-        state = f"{len(alarms)} open: {', '.join(sorted({alarm.rule for alarm in alarms}))}" if alarms else "fine"
-        cells.append([
-            one.series.name,
-            state if latest else "no data yet",
-            "" if latest is None else f"{latest.window.start:%Y-%m-%d %H:%M}",
-            "" if latest is None else Cell(percent(latest.accuracy), latest.accuracy, interval=latest.interval),
-            "" if latest is None else interval(latest.interval),
-            percent(one.series.reference),
-        ])  # fmt: skip
-    return Table(["series", "alarms", "latest window", "accuracy", "interval", "reference"], cells, left=(0, 1, 2))
-
-
-def _status_document(watched: Sequence[Watched]) -> Document:
-    """Return which models are fine."""
-    from leadline.monitor.alarmbook import open_alarms
-
-    rows = [
-        {
-            "series": one.series.name,
-            "open_alarms": len(open_alarms(one.alarms)),
-            "window": one.points[-1].window.start.isoformat() if one.points else None,
-            "accuracy": one.points[-1].accuracy if one.points else None,
-            "interval": list(one.points[-1].interval) if one.points else None,
-            "reference": one.series.reference,
-            "labelled_windows": one.record.windows,
-            "inside": one.record.inside,
-        }
-        for one in watched
-    ]
-    notes = [sentence for one in watched for sentence in _open_sentences(one)]
-    return Document(rows, rows, [_status_table(watched)], notes)
-
-
-def _open_sentences(watched: Watched) -> list[str]:
-    """Return why alarms are open."""
-    from leadline.monitor.alarmbook import open_alarms
-
-    return [f"{one.series}: {one.reason}" for one in open_alarms(watched.alarms)]
-
-
-def _record_sentence(watched: Watched) -> str:
-    return _record_words(watched.record)
-
-
-def _record_words(record: Any) -> str:
-    """Return the track record in words."""
-    if not record.windows:
-        return "No window has enough labels yet to check the intervals against."
-    return (
-        f"Realised accuracy lay inside the interval in {record.inside} of {record.windows} labelled windows "
-        f"(nominal {record.confidence_level:.0%})."
-    )
-
-
-# --------------------------------------------------------------------------------------------------------- what is meant
 def _segment(text: str | None, monitor: Monitor, name: str) -> dict[str, Any] | str | None:
     """Return the segment that is meant by a text."""
     from leadline.monitor.monitor import EVERY_SEGMENT

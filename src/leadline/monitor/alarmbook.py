@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,8 @@ from leadline.monitor import catalogue, reading
 from leadline.monitor.alarms import Episode, Track, WholeTrack, judge
 from leadline.monitor.blobs import unpack
 from leadline.monitor.catalogue import ALL_ROWS
+from leadline.monitor.notifications.messages import Event, of_alarm
+from leadline.monitor.notifications.outbox import enqueue
 from leadline.monitor.records import AlarmState
 from leadline.monitor.schema import ALARMS, CELLS, WINDOWS
 from leadline.monitor.store import inserted
@@ -24,11 +26,8 @@ from leadline.monitor.windows import microseconds
 
 _GONE = "No longer so, after rows or labels came late."
 
-#: Called with the number of an alarm and what happened to it ("raised", "closed"), in the same transaction.
-Tell = Callable[[Connection, int, str], None]
 
-
-def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime, tell: Tell) -> None:
+def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime) -> None:
     """Raise, extend and close alarms as the history of a series says now, in a transaction of its own."""
     known = connection.execute(
         sa.select(ALARMS).where(ALARMS.c.series == entry.id).order_by(ALARMS.c.first)
@@ -49,13 +48,13 @@ def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime, tel
     for episode in episodes:
         alarm = next((one for one in known if one.id not in matched and _same(one, episode)), None)
         if alarm is None:
-            _raise(connection, entry, episode, now, tell)
+            _raise(connection, entry, episode, now)
         else:
             matched.add(alarm.id)
-            _extend(connection, entry, alarm, episode, now, tell)
+            _extend(connection, entry, alarm, episode, now)
     for alarm in known:
         if alarm.id not in matched and alarm.state != AlarmState.CLOSED.value:
-            _close(connection, alarm.id, now, tell, note=_GONE)
+            _close(connection, entry, alarm.id, now, note=_GONE)
 
 
 def _same(alarm: Any, episode: Episode) -> bool:
@@ -63,7 +62,7 @@ def _same(alarm: Any, episode: Episode) -> bool:
     return bool(alarm.rule == episode.rule and alarm.first <= episode.last and episode.first <= alarm.last)
 
 
-def _raise(connection: Connection, entry: catalogue.Entry, episode: Episode, now: datetime, tell: Tell) -> None:
+def _raise(connection: Connection, entry: catalogue.Entry, episode: Episode, now: datetime) -> None:
     """Add an alarm; one that has ended already is history, and nobody is told."""
     state = AlarmState.OPEN if episode.open else AlarmState.CLOSED
     number = inserted(
@@ -75,12 +74,10 @@ def _raise(connection: Connection, entry: catalogue.Entry, episode: Episode, now
         ),
     )  # fmt: skip
     if episode.open:
-        tell(connection, number, "raised")
+        _tell(connection, entry, number, "raised", now)
 
 
-def _extend(
-    connection: Connection, entry: catalogue.Entry, alarm: Any, episode: Episode, now: datetime, tell: Tell
-) -> None:
+def _extend(connection: Connection, entry: catalogue.Entry, alarm: Any, episode: Episode, now: datetime) -> None:
     """Bring an alarm up to date."""
     if alarm.reset is not None:
         return  # a person closed it
@@ -89,9 +86,9 @@ def _extend(
     if episode.open and closed:
         reopened = {"state": AlarmState.OPEN.value, "closed_at": None, "note": ""}
         connection.execute(ALARMS.update().where(ALARMS.c.id == alarm.id).values(**reopened))
-        tell(connection, alarm.id, "raised")
+        _tell(connection, entry, alarm.id, "raised", now)
     elif not episode.open and not closed:
-        _close(connection, alarm.id, now, tell, note=alarm.note)
+        _close(connection, entry, alarm.id, now, note=alarm.note)
 
 
 def _found(entry: catalogue.Entry, episode: Episode) -> dict[str, Any]:
@@ -103,15 +100,15 @@ def _found(entry: catalogue.Entry, episode: Episode) -> dict[str, Any]:
 
 
 def _close(
-    connection: Connection, number: int, now: datetime, tell: Tell, *, note: str, reset: int | None = None
+    connection: Connection, entry: catalogue.Entry, number: int, now: datetime, *, note: str, reset: int | None = None
 ) -> None:
     values = {"state": AlarmState.CLOSED.value, "closed_at": microseconds(now), "note": note, "reset": reset}
     connection.execute(ALARMS.update().where(ALARMS.c.id == number).values(**values))
-    tell(connection, number, "closed")
+    _tell(connection, entry, number, "closed", now)
 
 
 def answer(
-    connection: Connection, entry: catalogue.Entry, number: int, state: AlarmState, note: str, now: datetime, tell: Tell
+    connection: Connection, entry: catalogue.Entry, number: int, state: AlarmState, note: str, now: datetime
 ) -> None:
     """Acknowledge or close an alarm; a rule whose alarm a person closes starts anew after the latest window."""
     alarm = connection.execute(
@@ -123,9 +120,16 @@ def answer(
         raise InputError(f"alarm {number} is closed already.")
     if state is AlarmState.CLOSED:
         latest = connection.execute(sa.select(sa.func.max(WINDOWS.c.number)).where(WINDOWS.c.series == entry.id))
-        _close(connection, number, now, tell, note=note, reset=max(alarm.last, int(latest.scalar_one())))
+        _close(connection, entry, number, now, note=note, reset=max(alarm.last, int(latest.scalar_one())))
     else:
         connection.execute(ALARMS.update().where(ALARMS.c.id == number).values(state=state.value, note=note))
+        _tell(connection, entry, number, "acknowledged", now)
+
+
+def _tell(connection: Connection, entry: catalogue.Entry, number: int, event: Event, now: datetime) -> None:
+    """Write what happened to an alarm to the outbox, in the same transaction."""
+    alarm = next(one for one in reading.read_alarms(connection, entry) if one.number == number)
+    enqueue(connection, number, event, of_alarm(alarm, event, now), entry.id, now)
 
 
 @dataclass(eq=False)

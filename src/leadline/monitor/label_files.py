@@ -30,7 +30,7 @@ class LabelFile:
 
 
 def read_label_file(path: str | Path, *, id: str, label: str = "label") -> LabelFile:
-    """Read a table of labels: CSV, whatever a spreadsheet has made of it, or Parquet. Lines without a label are skipped.
+    """Read a table of labels: CSV, whatever a spreadsheet has made of it, or Parquet. Lines without one are skipped.
 
     Parameters
     ----------

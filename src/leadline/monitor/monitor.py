@@ -10,17 +10,21 @@ from typing import Any, Self
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from leadline.data.files import write_bytes
 from leadline.data.outputs import as_labels
-from leadline.engines.accumulator import Accumulator
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.labels.plan import LabelPlan
 from leadline.monitor import adding, alarmbook, catalogue, labelling, merging, reading, upkeep
-from leadline.monitor.adding import Added
+from leadline.monitor.adding import Added, add_outputs
 from leadline.monitor.history import History, adapted, by_segment, to_history, track_record
-from leadline.monitor.intake import find_batches, read_batch, read_reduction, segment_key, to_outputs
+from leadline.monitor.intake import find_batches, segment_key
 from leadline.monitor.labelling import LabelsAdded
 from leadline.monitor.ledger import hash_ids
+from leadline.monitor.notifications import channels, outbox
+from leadline.monitor.notifications.channels import Channel
+from leadline.monitor.notifications.outbox import Delivered
+from leadline.monitor.page import render_page
 from leadline.monitor.records import Alarm, AlarmState, Point, Series, Watched
 from leadline.monitor.store import Store
 from leadline.monitor.upkeep import Pruned
@@ -202,36 +206,9 @@ class Monitor:
             Whether it was new, and the windows it went to.
         """
         entry, model = self._entry(name)
-        now = self._clock()
-        if isinstance(outputs, Accumulator):
-            reduction = read_reduction(outputs, model, entry.series, time, now)
-            called = batch or reduction.checksum
-            with self.store.writing() as connection:
-                known = adding.known_batch(connection, entry.id, called, reduction.checksum)
-                entry = catalogue.get(connection, name)
-                found = known or adding.add_reduction(connection, entry, reduction, called, now)
-        else:
-            rows = read_batch(
-                to_outputs(outputs, model), model, entry.series, self.store.salt, time=time, id=id, now=now
-            )
-            called = batch or rows.checksum
-            with self.store.reading() as connection:
-                known = adding.known_batch(connection, entry.id, called, rows.checksum)
-            if known is not None:
-                return known
-            correctness = None
-            if rows.ids is not None:
-                correctness = model._estimate(rows.rows, confidence_level=entry.series.confidence_level).correctness
-            with self.store.writing() as connection:
-                entry = catalogue.get(connection, name)
-                known = adding.known_batch(connection, entry.id, called, rows.checksum)
-                found = known or adding.add_batch(connection, entry, model, rows, called, correctness, now)
-                if known is None and rows.ids is not None:
-                    labelling.join_waiting(connection, entry, rows.ids, now)
-                    if rows.labels is not None:
-                        none = labelling.no_plans(len(rows.ids))
-                        labelling.add_labels(connection, entry, rows.ids, rows.labels, none, now)
-        self.refresh(name)
+        found = add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
+        if found.new:
+            self.refresh(name)
         return found
 
     def add_files(
@@ -280,10 +257,17 @@ class Monitor:
         entry, model = self._entry(name)
         adding.refresh(self.store, entry, model)
         with self.store.writing() as connection:
-            alarmbook.reconcile(connection, entry, self._clock(), _tell)
+            alarmbook.reconcile(connection, entry, self._clock())
 
     # ---------------------------------------------------------------------------------------------------- what is known
-    def history(self, name: str, segment: Mapping[str, Any] | str | None = None, *, adaptive: bool = False) -> History:
+    def history(
+        self,
+        name: str,
+        segment: Mapping[str, Any] | str | None = None,
+        *,
+        every: str | None = None,
+        adaptive: bool = False,
+    ) -> History:
         """Return the estimates over time, with ``realised`` where labels came.
 
         Parameters
@@ -354,9 +338,62 @@ class Monitor:
     def _answer(self, name: str, number: int, state: AlarmState, note: str) -> None:
         entry, _ = self._entry(name)
         with self.store.writing() as connection:
-            alarmbook.answer(connection, entry, number, state, note, self._clock(), _tell)
+            alarmbook.answer(connection, entry, number, state, note, self._clock())
 
-    # ------------------------------------------------------------------------------------------------------------ upkeep
+    # ----------------------------------------------------------------------------------------------------- who is told
+    def notify(self, name: str | None, kind: str, **settings: Any) -> int:
+        """Tell a channel of alarms from now on; return its number.
+
+        Parameters
+        ----------
+        name
+            Of the series; None for all of them.
+        kind
+            ``webhook``, ``slack``, ``email`` or ``command``.
+        settings
+            Of the channel, such as ``url_env="SLACK_URL"``: secrets stay in environment variables, whose names are
+            given. ``docs/notifications.md`` has all of them.
+        """
+        entry = None if name is None else self._entry(name)[0]
+        with self.store.writing() as connection:
+            return channels.add_channel(connection, None if entry is None else entry.id, kind, settings)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return who is told of alarms."""
+        with self.store.reading() as connection:
+            return channels.list_channels(connection)
+
+    def remove_channel(self, number: int) -> None:
+        """Tell a channel no more."""
+        with self.store.writing() as connection:
+            channels.remove_channel(connection, number)
+
+    def deliver(self, *, deadline_seconds: float = 30.0) -> Delivered:
+        """Send what is due in the outbox, for so long at most; what fails is tried again later."""
+        return outbox.deliver(self.store.engine, self._clock(), deadline_seconds=deadline_seconds)
+
+    # --------------------------------------------------------------------------------------------------------- the page
+    def page(
+        self, path: str | Path, *, names: Sequence[str] | None = None, adaptive: bool = False, force: bool = False
+    ) -> None:
+        """Write a self-contained page of HTML on some series, or on all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        names
+            Of the series; None for all.
+        adaptive
+            Widen or narrow the intervals by what labels showed of earlier windows.
+        force
+            Overwrite a file that exists.
+        """
+        chosen = names or [series.name for series in self.series()]
+        watched = [self.watched(name, adaptive=adaptive) for name in chosen]
+        write_bytes(path, render_page(watched, made_at=self._clock()).encode(), force=force)
+
+    # ----------------------------------------------------------------------------------------------------------- upkeep
     def prune(self, name: str, before: datetime | np.datetime64) -> Pruned:
         """Drop what windows that ended before a time need to take more rows and labels; what is known of them stays."""
         entry, _ = self._entry(name)

@@ -72,7 +72,7 @@ def faults(connection: Connection, entry: catalogue.Entry) -> Iterator[str]:
         sa.select(sa.func.coalesce(sa.func.sum(BATCHES.c.n_rows), 0)).where(BATCHES.c.series == entry.id)
     ).scalar_one()
     if not in_windows == int(in_batches) == entry.n_rows:
-        yield f"{name}: {entry.n_rows:,} rows were counted, {int(in_batches):,} added, and {in_windows:,} are in windows."
+        yield f"{name}: {int(in_batches):,} rows were added, {entry.n_rows:,} counted, {in_windows:,} are in windows."
     yield from _ledger_faults(connection, entry, whole)
 
 
