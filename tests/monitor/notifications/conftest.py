@@ -60,13 +60,10 @@ def engine(database: Path) -> Iterator[Engine]:
             connection.execute(
                 schema.SERIES.insert().values(name=series, model="m", settings="{}", n_rows=0, registered_at=0)
             )
+        same = {"rule": "floor", "state": "open", "harmful": True, "reason": "", "segments": "[]", "note": ""}
         for number in range(4):
-            connection.execute(
-                schema.ALARMS.insert().values(
-                    series=1 + number // 2, rule="floor", first=number, last=number, state="open", harmful=True,
-                    reason="", segments="[]", note="", raised_at=microseconds(NOW),
-                )  # fmt: skip
-            )
+            times = {"first": number, "last": number, "raised_at": microseconds(NOW)}
+            connection.execute(schema.ALARMS.insert().values(series=1 + number // 2, **times, **same))
     yield engine
     engine.dispose()
 

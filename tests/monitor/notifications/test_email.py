@@ -122,7 +122,7 @@ def test_one_refused_address_is_a_remark_and_all_are_a_failure(
     assert send(message, server) == "1 of 2 addresses were refused by the server"
     assert server.mails[0].to == ["a@example.com"]
     server.refused = {"a@example.com", "b@example.com"}
-    with pytest.raises(DeliveryError, match="^the server refused all addresses$"):
+    with pytest.raises(DeliveryError, match=r"^the server refused all addresses$"):
         send(message, server)
 
 

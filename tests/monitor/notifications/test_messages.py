@@ -113,7 +113,8 @@ def test_huge_alarms_stay_readable(make_alarm: Callable[..., Alarm], now: dateti
 
 
 @pytest.mark.parametrize(
-    "page", ["monitor.html", "javascript:alert(1)", "https://u:hunter2@x.example", "https://x.example/a b", "https://x>y"]
+    "page",
+    ["monitor.html", "javascript:alert(1)", "https://u:hunter2@x.example", "https://x.example/a b", "https://x>y"],
 )
 def test_a_page_is_a_link(make_alarm: Callable[..., Alarm], now: datetime, page: str) -> None:
     with pytest.raises(InputError, match="page must be a link") as raised:
@@ -122,9 +123,7 @@ def test_a_page_is_a_link(make_alarm: Callable[..., Alarm], now: datetime, page:
 
 
 def test_slack_calls_nobody() -> None:
-    assert escape("<!here> <@U1> & a>b <https://x|y>") == (
-        "&lt;!here&gt; &lt;@U1&gt; &amp; a&gt;b &lt;https://x|y&gt;"
-    )
+    assert escape("<!here> <@U1> & a>b <https://x|y>") == ("&lt;!here&gt; &lt;@U1&gt; &amp; a&gt;b &lt;https://x|y&gt;")
     for mention in ("@channel", "@here", "@Everyone", "@all"):
         assert mention not in escape(f"to {mention} now")
     assert escape("oncall@example.com") == "oncall@example.com"

@@ -9,18 +9,17 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Engine
 
 import leadline
 from leadline import InputError
-from leadline.monitor.notifications import outbox
 from leadline.monitor.notifications.channels import add_channel, list_channels, remove_channel
 from leadline.monitor.notifications.messages import of_alarm
 from leadline.monitor.notifications.outbox import (
@@ -35,7 +34,7 @@ from leadline.monitor.notifications.outbox import (
     retry_failed,
 )
 from leadline.monitor.records import Alarm
-from leadline.monitor.schema import ALARMS, CHANNELS, OUTBOX
+from leadline.monitor.schema import ALARMS, CHANNELS
 from notification_servers import Web, status
 
 MINUTE = timedelta(minutes=1)
@@ -143,14 +142,6 @@ def test_mere_information_can_be_left_out(
     assert write(engine, message, now) == 1
 
 
-def test_writing_works_on_postgresql_too() -> None:
-    dialect = postgresql.dialect()
-    channels = sa.select(CHANNELS).with_for_update(read=True, key_share=True).compile(dialect=dialect)
-    assert str(channels).endswith("FOR KEY SHARE")
-    entry = postgresql.insert(OUTBOX).values(alarm=1).on_conflict_do_nothing().compile(dialect=dialect)
-    assert "ON CONFLICT DO NOTHING" in str(entry)
-
-
 # ------------------------------------------------------------------------------------------------ what is sent
 def test_delivery(engine: Engine, web: Web, message: dict[str, Any], now: datetime) -> None:
     add(engine, None, url=web.url)
@@ -240,7 +231,11 @@ def test_a_message_that_one_channel_refuses_holds_up_no_other_of_it(
     add(engine, None, url=web.url)
     for alarm in (1, 2):
         write(engine, {**message, "alarm": alarm}, now, alarm)
-    web.answer = lambda handler: status(400 if web.requests[-1].content["alarm"] == 1 else 200)(handler)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        status(400 if web.requests[-1].content["alarm"] == 1 else 200)(handler)
+
+    web.answer = answer
     assert deliver(engine, now).postponed == 1
     assert deliver(engine, now).delivered == 1
 
@@ -358,20 +353,19 @@ def test_killed_between_sending_and_noting_it_sends_again(
     assert entries(engine)[0].attempts == 2
 
 
-def test_who_is_late_does_not_undo_what_another_did(
-    engine: Engine, web: Web, message: dict[str, Any], now: datetime, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("other", "late"), [(200, 503), (503, 200)])
+def test_what_has_arrived_stays_so_whoever_is_late(
+    engine: Engine, web: Web, message: dict[str, Any], now: datetime, other: int, late: int
 ) -> None:
     add(engine, None, url=web.url)
     write(engine, message, now)
-    send = outbox._send
 
-    def slow(row: Any) -> str:
-        monkeypatch.setattr(outbox, "_send", send)
-        assert deliver(engine, now + LEASE + MINUTE).delivered == 1  # by another, when the lease was over
-        web.answer = status(503)
-        return send(row)
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        web.answer = status(other)
+        deliver(engine, now + LEASE + MINUTE)  # by another, as the lease is over
+        status(late)(handler)
 
-    monkeypatch.setattr(outbox, "_send", slow)
+    web.answer = answer
     deliver(engine, now)
     (entry,) = entries(engine)
     assert (len(web.requests), entry.state, entry.error) == (2, "delivered", "")

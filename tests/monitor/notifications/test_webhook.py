@@ -101,7 +101,7 @@ def test_the_body_of_an_answer_is_not_read(web: Web, message: dict[str, Any]) ->
 def test_nobody_there(message: dict[str, Any]) -> None:
     gone = Web()
     gone.stop()
-    with pytest.raises(DeliveryError, match="^Connection refused$"):
+    with pytest.raises(DeliveryError, match=r"^Connection refused$"):
         KINDS["webhook"].send(message, {"url": gone.url}, Secrets({}))
 
 
