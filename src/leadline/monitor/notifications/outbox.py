@@ -122,15 +122,23 @@ def enqueue(
     for row in connection.execute(channels):
         if message["harmful"] or not json.loads(row.settings).get("harmful_only", False):
             told.setdefault((row.kind, row.settings), row.id)
+    if not told:
+        return 0
     text, due = json.dumps(message, allow_nan=False), microseconds(now)
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    written = 0
-    for channel in told.values():
-        entry = insert(OUTBOX).values(
-            alarm=alarm_id, channel=channel, event=event, message=text, state=WAITING, attempts=0, next_at=due, error=""
-        )
-        written += connection.execute(entry.on_conflict_do_nothing()).rowcount
-    return written
+    same = {
+        "alarm": alarm_id,
+        "event": event,
+        "message": text,
+        "state": WAITING,
+        "attempts": 0,
+        "next_at": due,
+        "error": "",
+    }
+    entries = [{"channel": channel, **same} for channel in told.values()]
+    # Counted by what comes back, as PostgreSQL's driver does not count what is inserted.
+    written = insert(OUTBOX).values(entries).on_conflict_do_nothing().returning(OUTBOX.c.id)
+    return len(connection.execute(written).all())
 
 
 def deliver(engine: Engine, now: datetime, *, limit: int = 100, deadline_seconds: float = 60.0) -> Delivered:
