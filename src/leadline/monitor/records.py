@@ -40,6 +40,8 @@ class Series:
         The columns of times and of row ids.
     reference
         The accuracy that a fall is measured against: that on the source.
+    n_source
+        The number of rows that it was measured on.
     floor
         The accuracy below which an alarm is raised; None for no such alarm.
     tolerance
@@ -61,6 +63,7 @@ class Series:
     time: str
     id: str
     reference: float
+    n_source: int
     floor: float | None
     tolerance: float
     false_alarm_every: float
@@ -126,8 +129,9 @@ class Point:
         Per predicted class.
     shift
         The verdict on the shift; None where it was not judged.
-    distance
-        Of the outputs from the source's, with the expected sampling noise removed.
+    distance, noise
+        Of the outputs from the source's, with the expected sampling noise removed, and that noise; NaN where the shift
+        was not judged.
     realised
         What labels say; None where none came.
     words
@@ -142,6 +146,7 @@ class Point:
     by_class: tuple[ClassEstimate, ...]
     shift: ShiftKind | None
     distance: float
+    noise: float = float("nan")
     realised: Realised | None = None
     words: str = ""
 
@@ -239,6 +244,6 @@ class Watched:
 
     series: Series
     points: tuple[Point, ...]
+    record: TrackRecord
     segments: Mapping[tuple[Any, ...], tuple[Point, ...]] = field(default_factory=dict)
     alarms: tuple[Alarm, ...] = ()
-    record: TrackRecord | None = None
