@@ -122,8 +122,19 @@ def test_a_message_is_written_once(engine: Engine, message: dict[str, Any], now:
     assert [write(engine, message, now), write(engine, message, now + MINUTE)] == [1, 0]
     assert [write(engine, message, now, event="closed"), write(engine, message, now, alarm=2)] == [1, 1]
     add(engine, FRAUD, url="https://b.example")
-    assert write(engine, message, now) == 1
+    assert write(engine, message, now, event="closed") == 1  # for the new channel
     assert len(entries(engine)) == 4
+
+
+def test_an_alarm_that_is_raised_again_is_told_again(engine: Engine, message: dict[str, Any], now: datetime) -> None:
+    add(engine, None, url="https://a.example")
+    happened = ("raised", "raised", "closed", "raised", "raised", "acknowledged", "closed", "raised")
+    assert [write(engine, {**message, "event": event}, now, event=event) for event in happened] == [
+        1, 0, 1, 1, 0, 1, 1, 1,
+    ]  # fmt: skip
+    assert [one.event for one in reversed(entries(engine))] == [
+        "raised", "closed", "raised", "acknowledged", "closed", "raised",
+    ]  # fmt: skip
 
 
 def test_a_message_is_there_if_its_alarm_is(engine: Engine, message: dict[str, Any], now: datetime) -> None:

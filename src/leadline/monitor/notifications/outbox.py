@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -103,7 +103,8 @@ def enqueue(
     connection
         In the transaction in which the event happens: the message is there if that is.
     alarm_id, event
-        What is told; each channel is told once, however often this is called.
+        What is told. A channel is told the same once, however often this is called, unless something else happened to
+        the alarm in between: one that is raised again is told again.
     message
         See :mod:`leadline.monitor.notifications.messages`.
     series_id
@@ -122,20 +123,17 @@ def enqueue(
     for row in connection.execute(channels):
         if message["harmful"] or not json.loads(row.settings).get("harmful_only", False):
             told.setdefault((row.kind, row.settings), row.id)
-    if not told:
-        return 0
     text, due = json.dumps(message, allow_nan=False), microseconds(now)
+    before = _events(connection, alarm_id)
+    entries = [
+        {"alarm": alarm_id, "channel": channel, "event": name, "message": text, "state": WAITING, "attempts": 0,
+         "next_at": due, "error": ""}
+        for channel in told.values()
+        if (name := _next_name(event, before.get(channel, []))) is not None
+    ]  # fmt: skip
+    if not entries:
+        return 0
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    same = {
-        "alarm": alarm_id,
-        "event": event,
-        "message": text,
-        "state": WAITING,
-        "attempts": 0,
-        "next_at": due,
-        "error": "",
-    }
-    entries = [{"channel": channel, **same} for channel in told.values()]
     # Counted by what comes back, as PostgreSQL's driver does not count what is inserted.
     written = insert(OUTBOX).values(entries).on_conflict_do_nothing().returning(OUTBOX.c.id)
     return len(connection.execute(written).all())
@@ -192,13 +190,7 @@ def list_outbox(connection: Connection, *, state: str | None = None, limit: int 
     query = _rows().order_by(OUTBOX.c.id.desc()).limit(limit)
     if state is not None:
         query = query.where(OUTBOX.c.state == state)
-    return tuple(
-        Delivery(
-            row.id, row.channel, row.alarm, json.loads(row.message)["series"], row.event, row.kind, row.state,
-            row.attempts, from_microseconds(row.next_at), row.error,
-        )
-        for row in connection.execute(query)
-    )  # fmt: skip
+    return tuple(_delivery(row) for row in connection.execute(query))
 
 
 def retry_failed(connection: Connection, now: datetime) -> int:
@@ -218,9 +210,34 @@ def delay(attempts: int, key: str) -> timedelta:
     return pause * (1 + 0.25 * zlib.crc32(f"{attempts} {key}".encode()) / 2**32)
 
 
+def _events(connection: Connection, alarm_id: int) -> dict[int, list[str]]:
+    """Return what each channel was told of an alarm, or will be, in the order of time."""
+    query = sa.select(OUTBOX.c.channel, OUTBOX.c.event).where(OUTBOX.c.alarm == alarm_id).order_by(OUTBOX.c.id)
+    events: dict[int, list[str]] = {}
+    for channel, name in connection.execute(query):
+        events.setdefault(channel, []).append(name)
+    return events
+
+
+def _next_name(event: str, before: Sequence[str]) -> str | None:
+    """Return what the outbox calls an event: ``raised``, then ``raised 2``; None if it was the last that happened."""
+    kinds = [name.partition(" ")[0] for name in before]
+    if kinds[-1:] == [event]:
+        return None
+    return f"{event} {kinds.count(event) + 1}" if event in kinds else event
+
+
 def _rows() -> sa.Select[Any]:
     columns = (*OUTBOX.c, CHANNELS.c.kind, CHANNELS.c.settings)
     return sa.select(*columns).select_from(OUTBOX.join(CHANNELS, OUTBOX.c.channel == CHANNELS.c.id))
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    message = json.loads(row.message)
+    return Delivery(
+        row.id, row.channel, row.alarm, message["series"], message["event"], row.kind, row.state, row.attempts,
+        from_microseconds(row.next_at), row.error,
+    )  # fmt: skip
 
 
 def _take(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
