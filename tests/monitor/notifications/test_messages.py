@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,8 +51,11 @@ def test_a_message_says_what_the_alarm_says(make_alarm: Callable[..., Alarm], no
 def test_every_field_is_documented(make_alarm: Callable[..., Alarm], now: datetime) -> None:
     table = (messages.__doc__ or "").split("=\n")[2]
     documented = {name for line in table.splitlines() for name in line[:15].replace(",", " ").split() if line[0] != "="}
+    page = (Path(__file__).parents[3] / "docs" / "notifications.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", page.partition("## The message")[2], re.MULTILINE)
+    on_the_page = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     message = messages.of_alarm(make_alarm(), "raised", now)
-    assert documented == set(message) == set(messages.of_test("fraud", now))
+    assert documented == on_the_page == set(message) == set(messages.of_test("fraud", now))
 
 
 def test_closed_by_a_person(make_alarm: Callable[..., Alarm], now: datetime) -> None:
