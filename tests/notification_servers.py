@@ -84,9 +84,9 @@ def echo(handler: BaseHTTPRequestHandler) -> None:
 
 
 class Web:
-    """A web server."""
+    """A web server, with TLS where it has a certificate."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Received] = []
         self.answer: Answer = status(204)
         self.arrived = Event()
@@ -106,11 +106,11 @@ class Web:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self.url = f"https://localhost:{self._server.server_port}"
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
 
     def hang(self, handler: BaseHTTPRequestHandler) -> None:
         """Say nothing until the end of the test."""

@@ -131,4 +131,5 @@ def test_slack_calls_nobody() -> None:
     assert escape("<!here> <@U1> & a>b <https://x|y>") == ("&lt;!here&gt; &lt;@U1&gt; &amp; a&gt;b &lt;https://x|y&gt;")
     for mention in ("@channel", "@here", "@Everyone", "@all"):
         assert mention not in escape(f"to {mention} now")
-    assert escape("oncall@example.com") == "oncall@example.com"
+    for address in ("oncall@example.com", "x@here.example", "@alligator"):
+        assert escape(address) == address

@@ -34,7 +34,7 @@ from leadline.monitor.notifications.outbox import (
     retry_failed,
 )
 from leadline.monitor.records import Alarm
-from leadline.monitor.schema import ALARMS, CHANNELS
+from leadline.monitor.schema import ALARMS, CHANNELS, OUTBOX
 from notification_servers import Web, status
 
 MINUTE = timedelta(minutes=1)
@@ -268,23 +268,39 @@ def test_the_oldest_is_sent_first(engine: Engine, web: Web, message: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"),
+    ("change", "reason"),
     [
-        (CHANNELS.update().values(kind="pigeon"), "does not know the kind"),
-        (CHANNELS.update().values(settings="{"), "are damaged"),
-        (CHANNELS.update().values(settings='{"url_env": "LEADLINE_NOT_SET"}'), "LEADLINE_NOT_SET is not set"),
+        (CHANNELS.update().values(kind="pigeon"), "this Leadline does not know the kind of the channel"),
+        (CHANNELS.update().values(settings="[1]"), "the message or the settings in the store are damaged"),
+        (
+            CHANNELS.update().values(settings='{"url_env": "NOT_SET_HERE"}'),
+            "the environment variable NOT_SET_HERE is not set",
+        ),
     ],
 )
-def test_what_cannot_be_sent_has_a_reason(
-    engine: Engine, message: dict[str, Any], now: datetime, damage: sa.Update, reason: str
+def test_who_cannot_send_leaves_it_to_others(
+    engine: Engine, message: dict[str, Any], now: datetime, change: sa.Update, reason: str
 ) -> None:
     add(engine, None, url="https://a.example")
-    write(engine, message, now)
+    for alarm in (1, 2):
+        write(engine, message, now, alarm)
     with engine.begin() as connection:
-        connection.execute(damage)
+        connection.execute(change)
     (problem,) = deliver(engine, now).problems
-    assert reason in problem
-    assert entries(engine)[0].error in problem
+    assert problem.endswith(reason)
+    assert {(one.state, one.attempts, one.at) for one in entries(engine)} == {("waiting", 0, now)}
+
+
+def test_a_damaged_message_holds_up_no_other(engine: Engine, web: Web, message: dict[str, Any], now: datetime) -> None:
+    add(engine, None, url=web.url)
+    for alarm in (1, 2):
+        write(engine, message, now, alarm)
+    with engine.begin() as connection:
+        connection.execute(OUTBOX.update().where(OUTBOX.c.alarm == 1).values(message="{"))
+    assert deliver(engine, now).problems == (
+        "channel 1 (webhook): the message or the settings in the store are damaged",
+    )
+    assert deliver(engine, now).delivered == 1
 
 
 # ------------------------------------------------------------------------------------------------ many at once

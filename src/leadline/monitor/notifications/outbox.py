@@ -143,7 +143,8 @@ def deliver(engine: Engine, now: datetime, *, limit: int = 100, deadline_seconds
     """Send what is due.
 
     A channel that fails is left alone for the rest of the run: one that hangs costs one timeout and not one for each of
-    its messages. Any number of processes may do this at once.
+    its messages. One whose environment variables are not set here is left to those who have them, and that is no failed
+    try. Any number of processes may do this at once.
 
     Parameters
     ----------
@@ -165,20 +166,28 @@ def deliver(engine: Engine, now: datetime, *, limit: int = 100, deadline_seconds
     problems: list[str] = []
     failing: set[int] = set()
     while len(outcomes) < limit and monotonic() - started < deadline_seconds:
-        row = _take(engine, clock(), failing)
+        row = _find(engine, clock(), failing)
         if row is None:
             break
         try:
-            problem = _send(row)
+            settings, secrets = _prepare(row)
         except DeliveryError as error:
-            problem = str(error)
             failing.add(row.channel)
-            outcomes.append(_postpone(engine, row, problem, clock()))
+            problems.append(_problem(row, str(error)))
+            continue
+        if not _take(engine, row, clock()):
+            continue  # somebody else was faster
+        try:
+            remark = KINDS[row.kind].send(_parse(row.message), settings, secrets)
+        except DeliveryError as error:
+            failing.add(row.channel)
+            problems.append(_problem(row, str(error)))
+            outcomes.append(_postpone(engine, row, str(error), clock()))
         else:
             outcomes.append(DELIVERED)
-            _finish(engine, row, problem, clock())
-        if problem:
-            problems.append(f"channel {row.channel} ({row.kind}): {problem}")
+            _finish(engine, row, remark, clock())
+            if remark:
+                problems.append(_problem(row, remark))
     with engine.connect() as connection:
         waiting = connection.execute(sa.select(sa.func.count()).where(OUTBOX.c.state == WAITING)).scalar_one()
     arrived, postponed, given_up = (outcomes.count(state) for state in (DELIVERED, WAITING, FAILED))
@@ -240,30 +249,39 @@ def _delivery(row: Row[Any]) -> Delivery:
     )  # fmt: skip
 
 
-def _take(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
-    """Take what has been due longest, of channels that do not fail; None if there is nothing."""
+def _find(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
+    """Return what has been due longest, of channels that do not fail; None if there is nothing."""
     due = sa.and_(OUTBOX.c.state == WAITING, OUTBOX.c.next_at <= microseconds(now), OUTBOX.c.channel.not_in(failing))
-    while True:
-        with engine.connect() as connection:
-            row = connection.execute(_rows().where(due).order_by(OUTBOX.c.next_at, OUTBOX.c.id).limit(1)).first()
-        if row is None:
-            return None
-        # Taken by whoever finds it as it was read. Reading and writing are two transactions, as SQLite does not let one
-        # that has read wait for its turn to write.
-        lease = OUTBOX.update().where(*_as_read(row, row.attempts), OUTBOX.c.next_at == row.next_at)
-        if _changed(engine, lease.values(attempts=row.attempts + 1, next_at=microseconds(now + LEASE), error="")):
-            return row
+    with engine.connect() as connection:
+        return connection.execute(_rows().where(due).order_by(OUTBOX.c.next_at, OUTBOX.c.id).limit(1)).first()
 
 
-def _send(row: Row[Any]) -> str:
-    """Send a message and return the remark on it."""
+def _prepare(row: Row[Any]) -> tuple[dict[str, Any], Secrets]:
+    """Return the settings and the secrets of a message's channel, or say why it cannot be sent from here."""
     if row.kind not in KINDS:
         raise DeliveryError("this Leadline does not know the kind of the channel")
+    settings = _parse(row.settings)
+    return settings, Secrets.read(settings)
+
+
+def _take(engine: Engine, row: Row[Any], now: datetime) -> bool:
+    """Take a message for the time of a lease, unless it is no longer as it was read; tell whether it is ours.
+
+    Reading and taking are two transactions, as SQLite does not let one that has read wait for its turn to write.
+    """
+    lease = OUTBOX.update().where(*_as_read(row, row.attempts), OUTBOX.c.next_at == row.next_at)
+    return _changed(engine, lease.values(attempts=row.attempts + 1, next_at=microseconds(now + LEASE), error=""))
+
+
+def _parse(text: str) -> dict[str, Any]:
     try:
-        message, settings = json.loads(row.message), json.loads(row.settings)
-    except ValueError:
+        return dict(json.loads(text))
+    except (TypeError, ValueError):
         raise DeliveryError("the message or the settings in the store are damaged") from None
-    return KINDS[row.kind].send(message, settings, Secrets.read(settings))
+
+
+def _problem(row: Row[Any], reason: str) -> str:
+    return f"channel {row.channel} ({row.kind}): {reason}"
 
 
 def _finish(engine: Engine, row: Row[Any], remark: str, now: datetime) -> None:
