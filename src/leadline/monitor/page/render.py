@@ -75,7 +75,12 @@ class _Part:
         alone = number_of_series == 1
         brief = number_of_series > _MOST_OPEN and self.status.level == "good"
         sign, words = LEVELS[self.status.level]
-        parts = []
+        name = text_html(series.name)
+        linked = name if alone else f'<a href="#{self.prefix}">{name}</a>'
+        parts = [
+            f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
+            f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>"
+        ]
         if points and not brief:
             latest = points[-1]
             if alone:
@@ -89,13 +94,6 @@ class _Part:
                 f'<p class="marks">{100 * series.confidence_level:g} % interval {interval(latest.interval)}; '
                 f"○ on the labelled source {percent(series.reference)}</p>"
             )
-        name = text_html(series.name)
-        linked = name if alone else f'<a href="#{self.prefix}">{name}</a>'
-        parts.insert(
-            0,
-            f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
-            f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>",
-        )
         record = track_record(self.watched)
         if brief:
             return f'<div class="model">{"".join(parts)}<p class="marks">{_with_code(record)}</p></div>'
@@ -110,18 +108,18 @@ class _Part:
         series = self.watched.series
         sign, words = LEVELS[self.status.level]
         heading = f'<h2>{text_html(series.name)}</h2> <span class="reliance {self.status.level}">{sign} {words}</span>'
-        body = f'<p class="quiet">{text_html(self._facts())}</p>{self._over_time()}'
+        # A link into what is folded unfolds it.
+        body = f'<p class="quiet" id="{self.prefix}">{text_html(self._facts())}</p>{self._over_time()}'
         if folded and self.status.level == "good":
-            return f'<details class="series" id="{self.prefix}"><summary>{heading}</summary>{body}</details>'
-        return f'<section class="series" id="{self.prefix}"><div class="heading">{heading}</div>{body}</section>'
+            return f'<details class="series"><summary>{heading}</summary>{body}</details>'
+        return f'<section class="series"><div class="heading">{heading}</div>{body}</section>'
 
     def _facts(self) -> str:
         series = self.watched.series
-        every = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}.get(series.every, series.every)
         return (
-            f"Model {series.model_id}, estimated by {series.method}; one window per {every}. A fall is more than "
-            f"{100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one false "
-            f"alarm in {series.false_alarm_every:,.0f} windows, on average."
+            f"Model {series.model_id}, estimated by {series.method}; one window per {self.naming.length}. A fall is "
+            f"more than {100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one "
+            f"false alarm in {series.false_alarm_every:,.0f} windows, on average."
         )
 
     def _over_time(self) -> str:

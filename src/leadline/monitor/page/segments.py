@@ -69,14 +69,14 @@ def segments_html(watched: Watched, axis: Axis, naming: Naming) -> str:
     table = table_html(_table(watched, shown, naming), "h4")
     return (
         f"<h3>By {text_html(by)}: {len(found):,} segment{'' if len(found) == 1 else 's'}</h3>"
-        f'<p class="quiet">{text_html(told)}</p>{draw(watched.series, shown, axis, naming)}'
+        f'<p class="quiet">{text_html(told)}</p>{draw(watched, shown, axis, naming)}'
         f"<details><summary>The segments as a table</summary>{table}</details>"
     )
 
 
-def _charts(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
+def _charts(watched: Watched, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
     """Return a small chart of each segment, all of one scale."""
-    step = axis.step(_CHART_COLUMNS)
+    series, step = watched.series, axis.step(_CHART_COLUMNS)
     columns = [columns_of(one.points, axis.first, step) for one in shown]
     scale = Scale.holding(series, [column for one in columns for column in one.values()])
     plain = Chart(series, {}, axis, step, scale, naming)
@@ -92,15 +92,16 @@ def _charts(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming
     return f'<div class="smalls">{"".join(parts)}</div><p class="quiet">{ends}</p>'
 
 
-def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
+def _heat_map(watched: Watched, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
     """Return a row of shaded cells for each segment; runs of one shade are one shape, which keeps the page light."""
-    step = axis.step(_CHART_COLUMNS)
+    series, step = watched.series, axis.step(_CHART_COLUMNS)
     width = -(-axis.span // step)
+    whole = columns_of(watched.points, axis.first, step)
+    titles = {place: naming.stretch(column.first, column.last) for place, column in whole.items()}
     edges = [series.tolerance, *(fall for fall in _FALLS if fall > series.tolerance)]
     shapes: dict[int, list[str]] = {level: [] for level in range(len(edges) + 1)}
     surely: list[str] = []
     cells: list[list[object]] = []
-    titles: dict[int, str] = {}
     for row, one in enumerate(shown):
         columns = columns_of(one.points, axis.first, step)
         levels = [(place, _level(series, column, edges)) for place, column in columns.items()]
@@ -109,7 +110,6 @@ def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Nami
             shapes[level].append(f"M{run[0]} {row}h{len(run)}v.88h-{len(run)}z")
         below = series.reference - series.tolerance
         surely += [f"M{place + 0.5} {row}.44h0" for place, column in columns.items() if column.interval[1] < below]
-        titles |= {place: naming.stretch(column.first, column.last) for place, column in columns.items()}
         cells.append([_numbers(columns.get(place)) for place in range(width)])
     paths = "".join(f'<path class="shade{level}" d="{"".join(parts)}"/>' for level, parts in shapes.items() if parts)
     names = "".join(f'<li title="{text_html(one.name)}">{text_html(one.name)}</li>' for one in shown)

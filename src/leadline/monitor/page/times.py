@@ -14,6 +14,7 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_LENGTHS = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}
 # Which unit of the calendar a time is in: neighbours differ where a unit begins. The finest first.
 _UNITS: dict[str, Callable[[datetime], object]] = {
     "3 hours": lambda start: (start.date(), start.hour // 3),
@@ -75,8 +76,12 @@ class Naming:
 
     def count(self, number: int) -> str:
         """Return a number of windows in words."""
-        unit = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}.get(self.every.name, "window")
-        return f"{number:,} {unit}{'' if number == 1 else 's'}"
+        return f"{number:,} {_LENGTHS.get(self.every.name, 'window')}{'' if number == 1 else 's'}"
+
+    @property
+    def length(self) -> str:
+        """How long a window is, in words."""
+        return _LENGTHS.get(self.every.name, self.every.name)
 
     def day(self, time: datetime) -> str:
         """Return the day of a time."""

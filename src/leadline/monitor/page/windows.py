@@ -47,11 +47,11 @@ class Explanations:
         self._segments = _by_window(watched)
 
     def folded(self, column: Column) -> str:
-        """Return the explanation of a column, folded."""
+        """Return the explanation of a column, folded; a link to it unfolds it."""
         named = f"{self._naming.stretch(column.first, column.last)}: {estimate_words(column.accuracy, column.interval)}"
         return (
-            f'<details class="why" id="{self._prefix}w{column.first.number}"><summary>{text_html(named)}</summary>'
-            f"{self._body(column)}</details>"
+            f'<details class="why"><summary>{text_html(named)}</summary>'
+            f'<div id="{self._prefix}w{column.first.number}">{self._body(column)}</div></details>'
         )
 
     def panel(self, column: Column) -> str:
