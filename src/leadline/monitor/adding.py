@@ -16,15 +16,16 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from leadline.engines.accumulator import Accumulator
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.kept import Kept, KeptEstimates, estimate_kept, keep
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
-from leadline.monitor import catalogue
+from leadline.monitor import catalogue, labelling
 from leadline.monitor.blobs import pack, pack_sample, pack_sums, unpack_sample, unpack_sums
 from leadline.monitor.catalogue import ALL_ROWS
-from leadline.monitor.intake import Batch, Reduction
+from leadline.monitor.intake import Batch, Reduction, read_batch, read_reduction, to_outputs
 from leadline.monitor.ledger import Entry
 from leadline.monitor.records import Array, IntArray, Window
 from leadline.monitor.schema import BATCHES, CELLS, LEDGER, SERIES, WINDOWS
@@ -61,6 +62,41 @@ class Added:
     new: bool
     n_rows: int
     windows: tuple[Window, ...] = ()
+
+
+def add_outputs(
+    store: Store, entry: catalogue.Entry, model: Estimator, outputs: Any, *,
+    time: str | datetime | np.datetime64 | None, id: str | None, batch: str | None, now: datetime,
+) -> Added:  # fmt: skip
+    """Add outputs in whatever form to a series, once; see :meth:`leadline.monitor.monitor.Monitor.add`."""
+    if isinstance(outputs, Accumulator):
+        reduction = read_reduction(outputs, model, entry.series, time, now)
+        called = batch or reduction.checksum
+        with store.writing() as connection:
+            known = known_batch(connection, entry.id, called, reduction.checksum)
+            return known or add_reduction(connection, entry, reduction, called, now)
+    rows = read_batch(to_outputs(outputs, model), model, entry.series, store.salt, time=time, id=id, now=now)
+    called = batch or rows.checksum
+    with store.reading() as connection:
+        known = known_batch(connection, entry.id, called, rows.checksum)
+    if known is not None:
+        return known
+    correctness = None
+    if rows.ids is not None:
+        correctness = model._estimate(rows.rows, confidence_level=entry.series.confidence_level).correctness
+    with store.writing() as connection:
+        # Somebody else may have added it, or other rows, meanwhile.
+        known = known_batch(connection, entry.id, called, rows.checksum)
+        if known is not None:
+            return known
+        entry = catalogue.get(connection, entry.series.name)
+        found = add_batch(connection, entry, model, rows, called, correctness, now)
+        if rows.ids is not None:
+            labelling.join_waiting(connection, entry, rows.ids, now)
+            if rows.labels is not None:
+                plans = labelling.no_plans(len(rows.ids))
+                labelling.add_labels(connection, entry, rows.ids, rows.labels, plans, now)
+    return found
 
 
 def known_batch(connection: Connection, series: int, name: str, checksum: str) -> Added | None:

@@ -98,7 +98,7 @@ def _entry(connection: Connection, row: Any) -> Entry:
         settings["by"] = tuple(settings["by"])
         model = model_of(connection, row["model"])
         series = Series(
-            name=row["name"], model_id=row["model"][:16], method=model.method, classes=model.classes_,
+            name=row["name"], model_id=row["model"][:16], method=model.method, classes=model.classes_, n_source=model.n_source_,
             registered_at=from_microseconds(row["registered_at"]), **settings,
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
@@ -152,6 +152,7 @@ def make_series(
     if len(set(columns)) < len(columns):
         raise InputError(f"by must be distinct columns; got {', '.join(columns)}.")
     return Series(
-        name, str(model.model_id), model.method, model.classes_, every, tuple(columns), time, id, source, floor,
+        name, str(model.model_id), model.method, model.classes_, every, tuple(columns), time, id, source,
+        model.n_source_, floor,
         float(tolerance), float(false_alarm_every), float(confidence_level), now,
     )  # fmt: skip

@@ -8,21 +8,27 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from sqlalchemy.engine import Connection
 
+from leadline.data.files import write_bytes
 from leadline.data.outputs import as_labels
-from leadline.engines.accumulator import Accumulator
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.labels.plan import LabelPlan
-from leadline.monitor import adding, catalogue, labelling, reading
-from leadline.monitor.adding import Added
+from leadline.monitor import adding, alarmbook, catalogue, labelling, merging, reading, upkeep
+from leadline.monitor.adding import Added, add_outputs
 from leadline.monitor.history import History, adapted, by_segment, to_history, track_record
-from leadline.monitor.intake import find_batches, read_batch, read_reduction, segment_key, to_outputs
+from leadline.monitor.intake import find_batches, segment_key
 from leadline.monitor.labelling import LabelsAdded
 from leadline.monitor.ledger import hash_ids
-from leadline.monitor.records import Alarm, Series, Watched
+from leadline.monitor.notifications import channels, outbox
+from leadline.monitor.notifications.channels import Channel
+from leadline.monitor.notifications.outbox import Delivered
+from leadline.monitor.page import render_page
+from leadline.monitor.records import Alarm, AlarmState, Point, Series, Watched
 from leadline.monitor.store import Store
-from leadline.monitor.windows import Every
+from leadline.monitor.upkeep import Pruned
+from leadline.monitor.windows import Every, as_time
 
 #: Ask a history for all segments.
 EVERY_SEGMENT = "*"
@@ -136,6 +142,30 @@ class Monitor:
         with self.store.reading() as connection:
             return [catalogue.get(connection, name).series for name in catalogue.names(connection)]
 
+    def get(self, name: str) -> Series:
+        """Return what is watched under a name."""
+        return self._entry(name)[0].series
+
+    def classes(self, name: str, labels: Sequence[str]) -> Any:
+        """Return labels that are texts as the model of a series takes them: names of classes, or numbers."""
+        if self._entry(name)[1].class_names is not None:
+            return list(labels)
+        try:
+            return [int(float(label)) if float(label).is_integer() else label for label in labels]
+        except ValueError as error:
+            raise InputError(f"labels of series {name!r} must be numbers of classes; {error}.") from error
+
+    def find_segment(self, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the segment whose values, as texts, are these."""
+        entry, _ = self._entry(name)
+        with self.store.reading() as connection:
+            known = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
+        by = entry.series.by
+        for values in known.values():
+            if values and {column: str(value) for column, value in zip(by, values, strict=True)} == dict(texts):
+                return dict(zip(by, values, strict=True))
+        raise InputError(f"series {name!r} has no segment {dict(texts)!r}; it is cut by {', '.join(by) or 'nothing'}.")
+
     def _entry(self, name: str) -> tuple[catalogue.Entry, Estimator]:
         """Return a series and its model, which stays in memory."""
         with self.store.reading() as connection:
@@ -176,36 +206,9 @@ class Monitor:
             Whether it was new, and the windows it went to.
         """
         entry, model = self._entry(name)
-        now = self._clock()
-        if isinstance(outputs, Accumulator):
-            reduction = read_reduction(outputs, model, entry.series, time, now)
-            called = batch or reduction.checksum
-            with self.store.writing() as connection:
-                known = adding.known_batch(connection, entry.id, called, reduction.checksum)
-                entry = catalogue.get(connection, name)
-                found = known or adding.add_reduction(connection, entry, reduction, called, now)
-        else:
-            rows = read_batch(
-                to_outputs(outputs, model), model, entry.series, self.store.salt, time=time, id=id, now=now
-            )
-            called = batch or rows.checksum
-            with self.store.reading() as connection:
-                known = adding.known_batch(connection, entry.id, called, rows.checksum)
-            if known is not None:
-                return known
-            correctness = None
-            if rows.ids is not None:
-                correctness = model._estimate(rows.rows, confidence_level=entry.series.confidence_level).correctness
-            with self.store.writing() as connection:
-                entry = catalogue.get(connection, name)
-                known = adding.known_batch(connection, entry.id, called, rows.checksum)
-                found = known or adding.add_batch(connection, entry, model, rows, called, correctness, now)
-                if known is None and rows.ids is not None:
-                    labelling.join_waiting(connection, entry, rows.ids, now)
-                    if rows.labels is not None:
-                        none = labelling.no_plans(len(rows.ids))
-                        labelling.add_labels(connection, entry, rows.ids, rows.labels, none, now)
-        self.refresh(name)
+        found = add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
+        if found.new:
+            self.refresh(name)
         return found
 
     def add_files(
@@ -217,7 +220,9 @@ class Monitor:
         """
         return [self.add(name, path, time=time, id=id, batch=path) for path in find_batches(place)]
 
-    def add_labels(self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None) -> LabelsAdded:
+    def add_labels(
+        self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None, cuts: Any = None
+    ) -> LabelsAdded:
         """Add labels of rows, which may have come, or may come later.
 
         Parameters
@@ -231,6 +236,8 @@ class Monitor:
         plan
             The plan by which these rows were chosen. Without one, nobody knows whether they are a random sample, and
             what they say of rows that are not labelled is said with that reserve.
+        cuts
+            In place of the plan, the values of the correctness between its strata (``plan.cuts``).
         """
         entry, model = self._entry(name)
         hashes = hash_ids(ids, self.store.salt)
@@ -238,8 +245,9 @@ class Monitor:
         hashes, true = _once(hashes, true)
         with self.store.writing() as connection:
             plans = labelling.no_plans(len(hashes))
-            if plan is not None:
-                plans[:] = labelling.plan_number(connection, entry.id, plan.cuts)
+            if plan is not None or cuts is not None:
+                between = cuts if plan is None else plan.cuts
+                plans[:] = labelling.plan_number(connection, entry.id, between)
             found = labelling.add_labels(connection, entry, hashes, true, plans, self._clock())
         self.refresh(name)
         return found
@@ -248,9 +256,18 @@ class Monitor:
         """Estimate windows that have changed. Adding does that by itself; so does whoever reads after a crash."""
         entry, model = self._entry(name)
         adding.refresh(self.store, entry, model)
+        with self.store.writing() as connection:
+            alarmbook.reconcile(connection, entry, self._clock())
 
     # ---------------------------------------------------------------------------------------------------- what is known
-    def history(self, name: str, segment: Mapping[str, Any] | str | None = None, *, adaptive: bool = False) -> History:
+    def history(
+        self,
+        name: str,
+        segment: Mapping[str, Any] | str | None = None,
+        *,
+        every: str | None = None,
+        adaptive: bool = False,
+    ) -> History:
         """Return the estimates over time, with ``realised`` where labels came.
 
         Parameters
@@ -259,10 +276,12 @@ class Monitor:
             Of the series.
         segment
             The value of each column that the series is cut by; ``"*"`` for all segments; None for all rows together.
+        every
+            Merge windows to longer ones: ``1d``, ``1w`` or ``1mo``.
         adaptive
             Widen or narrow the intervals by what labels showed of earlier windows.
         """
-        watched = self.watched(name, adaptive=adaptive)
+        watched = self.watched(name, every=every, adaptive=adaptive)
         if segment is None:
             return to_history(watched.series, watched.points, watched.record, ())
         by = watched.series.by
@@ -283,12 +302,12 @@ class Monitor:
                 raise InputError(f"series {name!r} has no rows of segment {dict(segment)!r}.")
         return to_history(watched.series, chosen, track_record(chosen, watched.series.confidence_level), by)
 
-    def watched(self, name: str, *, adaptive: bool = False) -> Watched:
-        """Return all that is known of a series."""
-        entry, _ = self._entry(name)
+    def watched(self, name: str, *, every: str | None = None, adaptive: bool = False) -> Watched:
+        """Return all that is known of a series; ``every`` and ``adaptive`` as for :meth:`history`."""
+        entry, model = self._entry(name)
         self.refresh(name)
         with self.store.reading() as connection:
-            points = [point for _, point in reading.read_points(connection, entry)]
+            points = _points(connection, entry, model, every)
             alarms = reading.read_alarms(connection, entry)
         series, level = entry.series, entry.series.confidence_level
         whole = [point for point in points if not point.segment]
@@ -304,8 +323,103 @@ class Monitor:
     def alarms(self, name: str) -> list[Alarm]:
         """Return the alarms of a series, the latest first."""
         entry, _ = self._entry(name)
+        self.refresh(name)
         with self.store.reading() as connection:
             return reading.read_alarms(connection, entry)
+
+    def acknowledge(self, name: str, number: int, note: str = "") -> None:
+        """Say that somebody knows of an alarm: it stays until it ends, but no longer asks for attention."""
+        self._answer(name, number, AlarmState.ACKNOWLEDGED, note)
+
+    def close_alarm(self, name: str, number: int, note: str = "") -> None:
+        """Close an alarm that is dealt with: its rule starts anew after the latest window."""
+        self._answer(name, number, AlarmState.CLOSED, note)
+
+    def _answer(self, name: str, number: int, state: AlarmState, note: str) -> None:
+        entry, _ = self._entry(name)
+        with self.store.writing() as connection:
+            alarmbook.answer(connection, entry, number, state, note, self._clock())
+
+    # ----------------------------------------------------------------------------------------------------- who is told
+    def notify(self, name: str | None, kind: str, **settings: Any) -> int:
+        """Tell a channel of alarms from now on; return its number.
+
+        Parameters
+        ----------
+        name
+            Of the series; None for all of them.
+        kind
+            ``webhook``, ``slack``, ``email`` or ``command``.
+        settings
+            Of the channel, such as ``url_env="SLACK_URL"``: secrets stay in environment variables, whose names are
+            given. ``docs/notifications.md`` has all of them.
+        """
+        entry = None if name is None else self._entry(name)[0]
+        with self.store.writing() as connection:
+            return channels.add_channel(connection, None if entry is None else entry.id, kind, settings)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return who is told of alarms."""
+        with self.store.reading() as connection:
+            return channels.list_channels(connection)
+
+    def remove_channel(self, number: int) -> None:
+        """Tell a channel no more."""
+        with self.store.writing() as connection:
+            channels.remove_channel(connection, number)
+
+    def deliver(self, *, deadline_seconds: float = 30.0) -> Delivered:
+        """Send what is due in the outbox, for so long at most; what fails is tried again later."""
+        return outbox.deliver(self.store.engine, self._clock(), deadline_seconds=deadline_seconds)
+
+    # --------------------------------------------------------------------------------------------------------- the page
+    def page(
+        self, path: str | Path, *, names: Sequence[str] | None = None, adaptive: bool = False, force: bool = False
+    ) -> None:
+        """Write a self-contained page of HTML on some series, or on all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        names
+            Of the series; None for all.
+        adaptive
+            Widen or narrow the intervals by what labels showed of earlier windows.
+        force
+            Overwrite a file that exists.
+        """
+        chosen = names or [series.name for series in self.series()]
+        watched = [self.watched(name, adaptive=adaptive) for name in chosen]
+        write_bytes(path, render_page(watched, made_at=self._clock()).encode(), force=force)
+
+    # ----------------------------------------------------------------------------------------------------------- upkeep
+    def prune(self, name: str, before: datetime | np.datetime64) -> Pruned:
+        """Drop what windows that ended before a time need to take more rows and labels; what is known of them stays."""
+        entry, _ = self._entry(name)
+        self.refresh(name)
+        with self.store.writing() as connection:
+            found = upkeep.prune(connection, entry, as_time(before))
+        self.store.compact()
+        return found
+
+    def verify(self) -> list[str]:
+        """Check the store; return what is wrong with it, nothing if it is sound."""
+        found = self.store.faults()
+        if found:
+            return found
+        with self.store.reading() as connection:
+            entries = [catalogue.get(connection, name) for name in catalogue.names(connection)]
+            return [fault for entry in entries for fault in upkeep.faults(connection, entry)]
+
+
+def _points(connection: Connection, entry: catalogue.Entry, model: Estimator, every: str | None) -> list[Point]:
+    """Return all points of a series in the order of time, merged to longer windows if these are wanted."""
+    if every is None or Every.parse(every).name == entry.series.every:
+        return [point for _, point in reading.read_points(connection, entry)]
+    values = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
+    merged = merging.merged_windows(connection, entry, model, Every.parse(every))
+    return [point for window in merged for point in window.points(model, entry.series, values)]
 
 
 def _once(ids: Any, labels: Any) -> tuple[Any, Any]:

@@ -40,6 +40,8 @@ class Series:
         The columns of times and of row ids.
     reference
         The accuracy that a fall is measured against: that on the source.
+    n_source
+        The number of rows that it was measured on.
     floor
         The accuracy below which an alarm is raised; None for no such alarm.
     tolerance
@@ -61,6 +63,7 @@ class Series:
     time: str
     id: str
     reference: float
+    n_source: int
     floor: float | None
     tolerance: float
     false_alarm_every: float

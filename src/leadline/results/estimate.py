@@ -107,10 +107,30 @@ class Estimate:
         accuracy, count
             Of the part: a class, or a segment.
         """
-        return (accuracy - self.accuracy) * count / self.n_samples
+        return float(pull(accuracy, count, self.accuracy, self.n_samples))
 
     def _repr_html_(self) -> str:
         """Return a notebook's view."""
         from leadline.results.views import estimate_view
 
         return estimate_view(self)
+
+
+def pull(
+    accuracy: float | NDArray[np.float64],
+    count: float | NDArray[np.float64],
+    base: float | NDArray[np.float64],
+    n_samples: float,
+) -> float | NDArray[np.float64]:
+    """Return how far parts of the rows pull the accuracy up or, below 0, down: their gaps times their shares.
+
+    Parameters
+    ----------
+    accuracy, count
+        Of the parts.
+    base
+        What they are compared with: the accuracy of all rows, or what their own was before.
+    n_samples
+        All rows.
+    """
+    return (accuracy - base) * count / n_samples

@@ -1,0 +1,155 @@
+"""Reasons in plain words: what happened, since when, what pulls the accuracy down, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from leadline.monitor.alarms.detector import Span
+from leadline.monitor.alarms.rules import History
+from leadline.monitor.alarms.tracks import Coins, Key
+from leadline.monitor.records import Array
+from leadline.results.estimate import pull
+
+_SHOWN = 3  # segments and classes named at most
+_NOTABLE = 0.002  # pulls that are worth a word
+LABEL_ADVICE = (
+    "This is read off the outputs alone: label some rows to be sure (leadline plan chooses which), and the alarm on "
+    "labels will tell."
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a rule speaks.
+
+    Attributes
+    ----------
+    subject
+        What fell.
+    by_class
+        Whether the estimates by predicted class explain it.
+    advice
+        What to do.
+    """
+
+    subject: str
+    by_class: bool
+    advice: str
+
+
+def fall_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
+    """Return why accuracy is said to have fallen."""
+    series = history.series
+    below = series.reference - _accuracy(coins, _during(span), 0)
+    against = (
+        f", {100 * abs(below):.1f} points {'below' if below >= 0 else 'above'} the {series.reference:.1%} of the "
+        f"source ({100 * series.tolerance:g} are tolerated)."
+    )
+    return _joined(
+        _stated(history, coins, span, told) + against,
+        *_fallen(history, coins, span),
+        *_pulling(history, coins, span, told),
+        told.advice,
+    )
+
+
+def floor_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
+    """Return why accuracy is said to be below the floor."""
+    floor = f"; the floor is {history.series.floor:.1%}."
+    return _joined(_stated(history, coins, span, told) + floor, *_pulling(history, coins, span, told), told.advice)
+
+
+def since(history: History, span: Span) -> str:
+    """Return from when, and for an episode that has ended until when."""
+    first = dated(history, span.onset)
+    return f"since {first}" if span.open else f"from {first} to {dated(history, span.until)}"
+
+
+def dated(history: History, place: int) -> str:
+    """Return what to call a window: its date, its hour, or its number."""
+    window = history.windows[place]
+    if history.series.every.endswith("rows"):
+        return f"window {window.number}"
+    return f"{window.start:%Y-%m-%d %H:%M} UTC" if history.series.every == "1h" else f"{window.start:%Y-%m-%d}"
+
+
+def named(history: History, key: Key) -> str:
+    """Return what to call a segment."""
+    return ", ".join(f"{column}={value}" for column, value in zip(history.series.by, key, strict=True))
+
+
+def _stated(history: History, coins: Coins, span: Span, told: Told) -> str:
+    """Return what accuracy is, in how many windows, since when."""
+    windows = span.until + 1 - span.onset
+    return (
+        f"{told.subject} {'is' if span.open else 'was'} {_accuracy(coins, _during(span), 0):.1%} "
+        f"in {windows:,} window{'s' if windows > 1 else ''} {since(history, span)}"
+    )
+
+
+def _pulling(history: History, coins: Coins, span: Span, told: Told) -> Iterable[str]:
+    """Yield which predicted classes and segments pull the accuracy down, and by how many points.
+
+    Each against what it was before in this history; where there is no before, against all rows together.
+    """
+    whole, parts = history.whole, []
+    if told.by_class:
+        names = [str(name) for name in history.series.classes]
+        right = np.nan_to_num(whole.class_accuracy) * whole.class_counts
+        parts.append(("predicted classes", names, right, whole.class_counts))
+    if coins.right.shape[1] > 1:
+        names = [named(history, key) for key in history.segments]
+        parts.append(("segments", names, coins.right[:, 1:], coins.count[:, 1:]))
+    accuracy = _accuracy(coins, _during(span), 0)
+    for kind, names, right, count in parts:
+        amounts = _amounts(right, count, span, accuracy)
+        order = [column for column in np.argsort(amounts)[:_SHOWN] if amounts[column] < -_NOTABLE]
+        if order:
+            shown = ", ".join(f"{names[column]} ({100 * amounts[column]:+.1f})" for column in order)
+            yield f"Of the {kind}, these pull it down most, in points: {shown}."
+
+
+def _amounts(right: Array, count: Array, span: Span, accuracy: float) -> Array:
+    """Return how far each part pulls the accuracy up or, below 0, down, shape (k,)."""
+    now, before = _during(span), _before(span)
+    counts, counts_before = count[now].sum(axis=0), count[before].sum(axis=0)
+    base = np.where(counts_before > 0, right[before].sum(axis=0) / np.maximum(counts_before, 1e-9), accuracy)
+    return np.asarray(
+        pull(right[now].sum(axis=0) / np.maximum(counts, 1e-9), counts, base, max(float(counts.sum()), 1e-9))
+    )
+
+
+def _fallen(history: History, coins: Coins, span: Span) -> Iterable[str]:
+    """Yield which segments fell, from what to what."""
+    keys = tuple(history.segments)
+    told = [
+        f"{named(history, keys[column - 1])} (from {_accuracy(coins, _before(span), column):.1%} "
+        f"to {_accuracy(coins, _during(span), column):.1%})"
+        for column in span.listed[:_SHOWN]
+    ]
+    if told:
+        more = f", and {len(span.listed) - _SHOWN} more" if len(span.listed) > _SHOWN else ""
+        yield f"Segments that fell: {', '.join(told)}{more}."
+    elif keys:
+        yield "No segment stands out by itself."
+
+
+def _accuracy(coins: Coins, windows: slice, column: int) -> float:
+    """Return the accuracy of a track over some windows."""
+    count = float(coins.count[windows, column].sum())
+    return float(coins.right[windows, column].sum()) / max(count, 1e-9)
+
+
+def _during(span: Span) -> slice:
+    return slice(span.onset, span.until + 1)
+
+
+def _before(span: Span) -> slice:
+    return slice(span.begin, span.onset)
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
