@@ -37,6 +37,7 @@ def make_series(name: str = "fraud", *, every: str = "1d", by: Sequence[str] = (
         time="ts",
         id="id",
         reference=REFERENCE,
+        n_source=4000,
         floor=floor,
         tolerance=0.02,
         false_alarm_every=1000.0,

@@ -71,7 +71,8 @@ def test_the_answer_says_what_fell_since_when_and_how_far() -> None:
         in page.header
     )
     assert "✗ not fine" in page.header
-    assert alarm.reason in page.header
+    assert alarm.reason.split(". ")[0] in page.header  # the rest is one click away
+    assert alarm.reason in page.words
 
 
 def test_a_model_without_alarms_is_fine() -> None:
@@ -93,6 +94,15 @@ def test_every_rule_has_its_words(rule: str, words: str) -> None:
     watched = make_watched(30, drop=25, labelled=20)
     watched = replace(watched, alarms=(replace(watched.alarms[0], rule=rule),))
     assert words in rendered(watched).header
+
+
+def test_other_alarms_are_named_too() -> None:
+    watched = make_watched(30, drop=25)
+    alarm = watched.alarms[0]
+    both = replace(watched, alarms=(replace(alarm, number=8, rule="no-data"), alarm))
+    header = rendered(both).header
+    assert "estimated accuracy fell since" in header
+    assert "; also no data since 14 November; 2 alarms open." in header
 
 
 def test_an_alarm_by_labels_says_what_the_labels_say() -> None:

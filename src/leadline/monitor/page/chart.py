@@ -133,7 +133,7 @@ class Chart:
         said = f"{name}: {estimate_words(latest.accuracy, latest.interval)} in {self.naming.window(latest.last)}"
         return (
             f'<svg class="small" role="img" aria-label="{text_html(said)}"><title>{text_html(said)}</title>'
-            f"{self._references()}{self._gaps()}{self._shapes()}{self._dots(most=_MOST_ON_PHONE)}</svg>"
+            f"{self._references()}{self._gaps()}{self._shapes()}{self._dots(small=True)}</svg>"
         )
 
     @property
@@ -201,16 +201,20 @@ class Chart:
         found = [(place, column, column.realised) for place, column in self.columns.items()]
         return [(place, column, realised) for place, column, realised in found if realised is not None]
 
-    def _dots(self, most: int = _MOST_DOTS) -> str:
+    def _dots(self, *, small: bool = False) -> str:
         """Return a dot for each estimate where there is room, and a mark for what labels say."""
         parts = []
-        few = self.width <= most
+        few = self.width <= (_MOST_ON_PHONE if small else _MOST_DOTS)
         if few:
             for place, column in self.columns.items():
                 x, y = self._across(place + 0.5), self.scale.percent(column.accuracy)
                 parts.append(f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>')
         for place, _, found in self._realised():
-            mark, kind = ("cross", "unsure") if found.sample == "unknown" else ("diamond" if few else "small", "true")
+            mark, kind = (
+                ("cross", "unsure")
+                if found.sample == "unknown"
+                else ("diamond" if few and not small else "small", "true")
+            )
             x, y = self._across(place + 0.5), self.scale.percent(found.accuracy)
             parts.append(f'<use class="{kind}" href="#{mark}" x="{x}" y="{y}"/>')
         return "".join(parts)

@@ -10,7 +10,7 @@ from importlib.resources import files
 from leadline.monitor.page.alarms import alarms_html, listed
 from leadline.monitor.page.chart import DEFINITIONS, Chart, Scale, legend
 from leadline.monitor.page.columns import Column, columns_of
-from leadline.monitor.page.segments import segments_html
+from leadline.monitor.page.segments import MOST_PRINTED, segments_html
 from leadline.monitor.page.times import Axis, Naming
 from leadline.monitor.page.windows import Explanations, windows_table
 from leadline.monitor.page.words import LEVELS, Status, overall, status, track_record
@@ -22,7 +22,6 @@ from leadline.results.render import interval, percent
 
 #: Windows drawn one by one; of more, neighbours are drawn together.
 MOST_COLUMNS = 400
-_LONG = 40  # lines of the table of windows that are still printed
 _MOST_OPEN = 3  # series that are all unfolded; of more, only those that are not fine
 
 
@@ -97,11 +96,16 @@ class _Part:
         record = track_record(self.watched)
         if brief:
             return f'<div class="model">{"".join(parts)}<p class="marks">{_with_code(record)}</p></div>'
-        told = {"Track record": record}
+        advice = f"<p><b>Track record</b> {_with_code(record)}</p>"
         if self.status.alarm is not None:
-            told = {"Why": self.status.alarm.reason} | told
-        advice = "".join(f"<p><b>{name}</b> {_with_code(text)}</p>" for name, text in told.items() if text)
+            advice = f"<p><b>Why</b> {self._why(self.status.alarm)}</p>{advice}"
         return f'<div class="model">{"".join(parts)}<div class="advice">{advice}</div></div>'
+
+    def _why(self, alarm: Alarm) -> str:
+        """Return the first sentence of an alarm's reason, and the way to the rest."""
+        first, _, rest = alarm.reason.partition(". ")
+        more = f' <a href="#{self.prefix}a{alarm.number}">More: alarm {alarm.number:,}</a>' if rest else ""
+        return text_html(f"{first}." if rest else first) + more
 
     def html(self, *, folded: bool) -> str:
         """Return the series over time."""
@@ -135,7 +139,7 @@ class _Part:
         explanations = Explanations(watched, naming, prefix)
         merged = f"Each place is the mean of up to {naming.count(step)}. " if step > 1 else ""
         listing = "".join(explanations.folded(column) for column in reversed(shown))
-        long = ' class="long"' if len(shown) > _LONG else ""
+        long = ' class="long"' if len(shown) > MOST_PRINTED else ""
         return (
             f"{chart.full(listed(watched.alarms), prefix)}{legend(watched.series, chart, listed(watched.alarms))}"
             f'<p class="quiet">{text_html(merged)}Choose a window to see what its estimate rests on.</p>'

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from leadline.monitor.page.chart import Chart, Scale, time_ticks
-from leadline.monitor.page.columns import Column, columns_of, pull, segment_name
+from leadline.monitor.page.columns import Column, columns_of, pull_on, segment_name
 from leadline.monitor.page.times import Axis, Naming
 from leadline.monitor.records import Point, Series, Watched
 from leadline.results.pages import table_html, text_html
@@ -16,6 +16,8 @@ from leadline.results.render import Cell, Table, interval, percent
 
 #: Segments that are shown; of more, those that pull the accuracy down most.
 MOST_SEGMENTS = 100
+#: Lines of a table that are printed; of a longer one, none is.
+MOST_PRINTED = 40
 _MOST_CHARTS = 12
 _CHART_COLUMNS = 120  # windows or groups of them along a small chart, and along a heat map
 _FALLS = (0.05, 0.1, 0.2)  # where the shades of a heat map change, beyond the tolerance
@@ -49,7 +51,7 @@ def segments_of(watched: Watched) -> list[Segment]:
     for values, points in watched.segments.items():
         if points:
             here = points[-1].window.number == latest.window.number
-            pulls = pull(points[-1].accuracy, points[-1].n_rows, latest) if here else None
+            pulls = pull_on(latest, points[-1].accuracy, points[-1].n_rows) if here else None
             found.append(Segment(segment_name(values), points, pulls))
     return sorted(found, key=lambda one: (one.pull is None, one.pull or 0.0))
 
@@ -67,10 +69,11 @@ def segments_html(watched: Watched, axis: Axis, naming: Naming) -> str:
     by = ", ".join(watched.series.by)
     draw = _charts if len(shown) <= _MOST_CHARTS else _heat_map
     table = table_html(_table(watched, shown, naming), "h4")
+    long = ' class="long"' if len(shown) > MOST_PRINTED else ""
     return (
         f"<h3>By {text_html(by)}: {len(found):,} segment{'' if len(found) == 1 else 's'}</h3>"
         f'<p class="quiet">{text_html(told)}</p>{draw(watched, shown, axis, naming)}'
-        f"<details><summary>The segments as a table</summary>{table}</details>"
+        f"<details{long}><summary>The segments as a table</summary>{table}</details>"
     )
 
 
