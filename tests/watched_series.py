@@ -153,7 +153,7 @@ def make_alarms(
                 raised_at=early.end,
                 closed_at=later.end,
                 reason="The outputs no longer look like the source: other class frequencies.",
-                note="Christmas sale.",
+                note="Autumn sale.",
             )
         )
     return alarms

@@ -16,7 +16,7 @@ from leadline.results.pages import text_html
 from leadline.results.render import percent
 
 _HEIGHT = 1000  # units of the stretched shapes from bottom to top
-_MOST_DOTS = 60  # columns that have room for a dot each
+_MOST_DOTS = 90  # columns that have room for a dot each
 _MOST_ON_PHONE = 24
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 _MOST_LANES = 4
