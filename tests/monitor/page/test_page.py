@@ -332,3 +332,20 @@ def test_thousands_of_windows_are_drawn_together_and_the_page_says_so() -> None:
     assert len([link for link in page.links if link.startswith("#s0w")]) == 2 * 334
     lowest = min(watched.points, key=lambda point: point.accuracy)
     assert f"with {percent(lowest.accuracy)} ({interval(lowest.interval)}):" in page.words
+
+
+@pytest.mark.parametrize(
+    ("every", "windows", "expected"),
+    [
+        ("1d", 3, ["15 Nov", "16 Nov", "17 Nov"]),
+        ("1d", 400, ["2026", "Apr", "Jul", "Oct"]),
+        ("1h", 48, ["12:00", "17 Nov", "12:00", "18 Nov"]),
+        ("1w", 20, ["Jul", "Aug", "Sep", "Oct", "Nov"]),
+        ("1mo", 18, ["Jul", "Oct", "2026", "Apr", "Jul", "Oct"]),
+        ("5000 rows", 25, ["0", "4", "8", "12", "16", "20", "24"]),
+    ],
+)
+def test_ticks_stand_where_the_calendar_turns(every: str, windows: int, expected: list[str]) -> None:
+    page = render_page([make_watched(windows, every=every)], made_at=MADE_AT)
+    chart = page[page.index('class="chart') : page.index('class="legend"')]
+    assert re.findall(r'text-anchor="(?:middle|end)">([^<%]+)</text>', chart) == expected

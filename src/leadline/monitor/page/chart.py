@@ -19,6 +19,7 @@ _HEIGHT = 1000  # units of the stretched shapes from bottom to top
 _MOST_DOTS = 90  # columns that have room for a dot each
 _MOST_ON_PHONE = 24
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_CUT_OFF = 0.05  # share of the intervals whose ends may lie outside the picture
 _MOST_LANES = 4
 _LABEL_ROOM = 0.12  # share of the width that the number of an alarm needs, on a phone
 
@@ -56,9 +57,12 @@ class Scale:
         values += [] if series.floor is None else [series.floor]
         values += [column.accuracy for column in columns]
         values += [column.realised.accuracy for column in columns if column.realised is not None]
-        if columns:
-            ends = np.array([column.interval for column in columns])
-            values += [float(np.quantile(ends[:, 0], 0.05)), float(np.quantile(ends[:, 1], 0.95))]
+        intervals = [column.interval for column in columns]
+        intervals += [column.realised.interval for column in columns if column.realised is not None]
+        if intervals:
+            lows, highs = np.array(intervals).T
+            values.append(float(np.quantile(lows, _CUT_OFF, method="lower")))
+            values.append(float(np.quantile(highs, 1 - _CUT_OFF, method="higher")))
         low, high = min(values), max(values)
         step = next((step for step in _STEPS if (high - low) / step <= 5), _STEPS[-1])
         # A line at the very bottom would be taken for the edge of the picture.
