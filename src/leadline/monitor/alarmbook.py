@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from leadline.monitor.blobs import unpack
 from leadline.monitor.catalogue import ALL_ROWS
 from leadline.monitor.notifications.messages import Event, of_alarm
 from leadline.monitor.notifications.outbox import enqueue
-from leadline.monitor.records import AlarmState
-from leadline.monitor.schema import ALARMS, CELLS, WINDOWS
+from leadline.monitor.records import AlarmState, Window
+from leadline.monitor.schema import ALARMS, BATCHES, CELLS, WINDOWS
 from leadline.monitor.store import inserted
-from leadline.monitor.windows import microseconds
+from leadline.monitor.windows import from_microseconds, microseconds
 
+_LATE_WINDOWS, _LATE = 7, timedelta(days=2)  # after which the latest rows are a replay
 _GONE = "No longer so, after rows or labels came late."
 
 
@@ -43,7 +44,8 @@ def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime) -> 
     windows = reading.read_windows(connection, entry)
     estimated = set(whole.numbers.tolist())
     windows = [window for window in windows if window.number in estimated]
-    episodes = judge(entry.series, whole, segments, now=now, windows=windows, resets=resets)
+    at = _judged_at(connection, entry, windows[-1], now)
+    episodes = judge(entry.series, whole, segments, now=at, windows=windows, resets=resets)
     matched = set()
     for episode in episodes:
         alarm = next((one for one in known if one.id not in matched and _same(one, episode)), None)
@@ -55,6 +57,18 @@ def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime) -> 
     for alarm in known:
         if alarm.id not in matched and alarm.state != AlarmState.CLOSED.value:
             _close(connection, entry, alarm.id, now, note=_GONE)
+
+
+def _judged_at(connection: Connection, entry: catalogue.Entry, latest: Window, now: datetime) -> datetime:
+    """Return the time at which a history is judged: now, or for a replay of old rows, when the latest window ended.
+
+    Rows that come long after their window are not those of a stream that has stopped.
+    """
+    added = connection.execute(
+        sa.select(sa.func.max(BATCHES.c.added_at)).where(BATCHES.c.series == entry.id)
+    ).scalar_one()  # fmt: skip
+    late = from_microseconds(int(added)) - latest.end
+    return latest.end if late > max(_LATE_WINDOWS * (latest.end - latest.start), _LATE) else now
 
 
 def _same(alarm: Any, episode: Episode) -> bool:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from leadline.data.segments import ordered
 from leadline.monitor.records import Point, Series, TrackRecord
-from leadline.numeric import normal_quantile
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Estimates, Segment
 
 _LEAST_LABELS = 30  # of a window that counts in the track record
-_LEARNING_RATE = 0.02  # of the adaptive level
-_LEVELS = (0.5, 0.999)  # that it stays between
+_LEARNING_RATE = 0.1  # of the adaptive intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,26 +152,23 @@ def _agrees(point: Point) -> bool:
 def adapted(points: Sequence[Point], confidence_level: float) -> list[Point]:
     """Return points whose intervals have learned from the labels of earlier windows.
 
-    After Gibbs and Candès (2021): the level at which intervals are made rises after each labelled window that they
-    missed and falls, by less, after each that they held, so that in the long run they hold as often as they say.
+    Halves of intervals grow by a tenth after each labelled window that they missed and shrink after each that they
+    held, by so much less that in the long run they hold as often as they say, whatever the errors do: quantile
+    tracking (Angelopoulos, Candès and Tibshirani 2023, after Gibbs and Candès 2021) on the logarithm of the length.
 
     Parameters
     ----------
     points
         Of one segment, in the order of time.
     confidence_level
-        The nominal coverage, which the intervals were made for.
+        The nominal coverage.
     """
-    miss_rate, wanted = 1.0 - confidence_level, 1.0 - confidence_level
-    nominal = normal_quantile(1.0 - wanted / 2.0)
-    found = []
+    log_factor, found = 0.0, []
     for point in points:
-        factor = normal_quantile(1.0 - miss_rate / 2.0) / nominal
-        moved = replace(point, interval=_scaled(point, factor))
+        moved = replace(point, interval=_scaled(point, float(np.exp(log_factor))))
         found.append(moved)
         if point.realised is not None and point.realised.n_labels >= _LEAST_LABELS:
-            miss_rate += _LEARNING_RATE * (wanted - (0.0 if _agrees(moved) else 1.0))
-            miss_rate = float(np.clip(miss_rate, 1.0 - _LEVELS[1], 1.0 - _LEVELS[0]))
+            log_factor += _LEARNING_RATE * (confidence_level - _agrees(moved))
     return found
 
 
@@ -186,8 +182,9 @@ def _scaled(point: Point, factor: float) -> tuple[float, float]:
 
 
 def by_segment(points: Sequence[Point], by: Sequence[str]) -> Mapping[tuple[Any, ...], list[Point]]:
-    """Return points of segments by their values."""
+    """Return points of segments by their values, in the order of these."""
     found: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
         found.setdefault(tuple(point.segment[name] for name in by), []).append(point)
-    return found
+    keys = list(found)
+    return {keys[place]: found[keys[place]] for place in ordered(keys)}
