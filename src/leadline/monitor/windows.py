@@ -111,7 +111,9 @@ def read_times(values: Any, column: str) -> Times:
         raise InputError(f"column {column!r} must hold times; it holds {np.asarray(values).flat[0]!r}.") from error
     missing = np.flatnonzero(np.isnat(times))
     if len(missing):
-        raise InputError(f"column {column!r} must hold a time for each row; {len(missing)} have none, row {missing[0]}.")
+        raise InputError(
+            f"column {column!r} must hold a time for each row; {len(missing)} have none, row {missing[0]}."
+        )
     return times
 
 

@@ -10,12 +10,12 @@ from leadline.monitor.alarms.detector import Evidence, log_bets, starting_weight
 from leadline.monitor.alarms.rules import Episode, History, Rule, episode, spans_of
 from leadline.monitor.alarms.tracks import Coins
 from leadline.monitor.alarms.words import Told, fall_reason
-from leadline.monitor.records import Array, IntArray, Series
+from leadline.monitor.records import Array, Series
 from leadline.numeric import normal_quantile
 from leadline.shift.intervals import each_of
 
-#: A segment is compared with its own first windows: at least so many, with at least so many rows together.
-LEARNED_WINDOWS, LEARNED_ROWS = 7, 1_000
+#: A segment is compared with its own past: at least so many windows and rows, and no more once there are so many.
+LEARNED_WINDOWS, LEARNED_ROWS, LEARNED_AT_MOST = 7, 1_000, 10_000
 _SURE = 0.99  # that no reference is measured too high, by chance, for an unchanged series
 
 
@@ -42,40 +42,42 @@ def level(reference: Array | float, n_rows: Array | float, tolerance: float, con
     return np.asarray(accuracy - np.maximum(tolerance, chance))
 
 
-def references(coins: Coins, series: Series) -> tuple[Array, Array, IntArray]:
-    """Return of each track its reference, the rows behind it, and the window from which on it is judged, shapes (k,).
+def references(coins: Coins, series: Series) -> tuple[Array, Array]:
+    """Return the reference of each track in each window and the number of rows behind it, shapes (t, k).
 
     All rows are compared with the source. A segment may always have been harder or easier: it is compared with its own
-    first windows.
+    first windows, as far as they are past. Where it has too few yet, the number is 0.
     """
-    count = coins.count
-    known = (count.cumsum(axis=0) >= LEARNED_ROWS) & ((count > 0).cumsum(axis=0) >= LEARNED_WINDOWS)
-    begin = np.where(known.any(axis=0), known.argmax(axis=0) + 1, len(count))
-    begin[0] = 0
-    learned = np.arange(len(count))[:, None] < begin
-    n_rows = (count * learned).sum(axis=0)
-    accuracy = (coins.right * learned).sum(axis=0) / np.maximum(n_rows, 1.0)
-    accuracy[0], n_rows[0] = series.reference, series.n_source
-    return accuracy, n_rows, begin
+    rows_before, right_before = (np.cumsum(each, axis=0) - each for each in (coins.count, coins.right))
+    windows_before = np.cumsum(coins.count > 0, axis=0) - (coins.count > 0)
+    places = np.arange(len(rows_before))[:, None]
+    full = rows_before >= LEARNED_AT_MOST
+    at = np.minimum(places, np.where(full.any(axis=0), full.argmax(axis=0), len(full)))
+    enough = (rows_before >= LEARNED_ROWS) & (windows_before >= LEARNED_WINDOWS)
+    rows, right = (np.take_along_axis(each, at, axis=0) for each in (rows_before, right_before))
+    accuracy, n_rows = right / np.maximum(rows, 1.0), np.where(enough, rows, 0.0)
+    accuracy[:, 0], n_rows[:, 0] = series.reference, series.n_source
+    return accuracy, n_rows
 
 
 def fall_evidence(coins: Coins, series: Series) -> Evidence:
     """Return bets on a fall of all rows (half of the detector) and of segments (the other half, in equal parts)."""
-    accuracy, n_rows, begin = references(coins, series)
-    judged = np.arange(len(coins.right))[:, None] >= begin
+    accuracy, n_rows = references(coins, series)
+    judged = n_rows > 0
+    judged[:, 0] = True
     n_segments = judged[:, 1:].sum(axis=1, keepdims=True)
     shares = np.where(judged, 0.5 / np.maximum(n_segments, 1), 0.0)
     shares[:, :1] = np.where(n_segments > 0, 0.5, 1.0)
-    tau = level(accuracy, n_rows, series.tolerance, each_of(max(len(accuracy) - 1, 1), _SURE))
-    tau[0] = level(series.reference, series.n_source, series.tolerance)
+    tau = level(accuracy, n_rows, series.tolerance, each_of(accuracy.shape[1] - 1, _SURE))
+    tau[:, 0] = level(series.reference, series.n_source, series.tolerance)
     return coin_evidence(coins, tau, judged * starting_weights(coins.count), shares)
 
 
 def coin_evidence(coins: Coins, tau: Array, weights: Array, shares: Array) -> Evidence:
-    """Return bets on accuracies below levels, shape (k,), and on their being above again."""
+    """Return bets on accuracies below levels, shape (t, k), and on their being above again."""
     return Evidence(
-        against=lambda low, high: log_bets(coins.right[low:high], coins.wrong[low:high], tau),
-        recovery=lambda low, high: log_bets(coins.wrong[low:high], coins.right[low:high], 1 - tau),
+        against=lambda low, high: log_bets(coins.right[low:high], coins.wrong[low:high], tau[low:high]),
+        recovery=lambda low, high: log_bets(coins.wrong[low:high], coins.right[low:high], 1 - tau[low:high]),
         weights=weights,
         shares=shares,
     )

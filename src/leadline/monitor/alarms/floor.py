@@ -24,7 +24,8 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
 
     def evidence(begin: int, end: int) -> Evidence:
         some = coins.between(begin, end)
-        return coin_evidence(some, np.array([floor]), starting_weights(some.count), np.ones((end - begin, 1)))
+        every = np.ones_like(some.right)
+        return coin_evidence(some, floor * every, starting_weights(some.count), every)
 
     for span in spans_of(history, rule, evidence):
         labels = believed[span.onset : span.until + 1]
