@@ -49,11 +49,9 @@ def references(coins: Coins, series: Series) -> tuple[Array, Array]:
     first windows, as far as they are past. Where it has too few yet, the number is 0.
     """
     rows_before, right_before = (np.cumsum(each, axis=0) - each for each in (coins.count, coins.right))
-    windows_before = np.cumsum(coins.count > 0, axis=0) - (coins.count > 0)
-    places = np.arange(len(rows_before))[:, None]
-    full = rows_before >= LEARNED_AT_MOST
-    at = np.minimum(places, np.where(full.any(axis=0), full.argmax(axis=0), len(full)))
-    enough = (rows_before >= LEARNED_ROWS) & (windows_before >= LEARNED_WINDOWS)
+    there = (coins.count > 0).astype(np.int64)
+    enough = (rows_before >= LEARNED_ROWS) & (np.cumsum(there, axis=0) - there >= LEARNED_WINDOWS)
+    at = np.minimum(np.arange(len(there))[:, None], (rows_before < LEARNED_AT_MOST).sum(axis=0))
     rows, right = (np.take_along_axis(each, at, axis=0) for each in (rows_before, right_before))
     accuracy, n_rows = right / np.maximum(rows, 1.0), np.where(enough, rows, 0.0)
     accuracy[:, 0], n_rows[:, 0] = series.reference, series.n_source
@@ -86,10 +84,6 @@ def coin_evidence(coins: Coins, tau: Array, weights: Array, shares: Array) -> Ev
 def fall_episodes(history: History, rule: Rule, coins: Coins, told: Told) -> Iterator[Episode]:
     """Yield the falls of all rows and of segments."""
     keys = tuple(history.segments)
-
-    def evidence(begin: int, end: int) -> Evidence:
-        return fall_evidence(coins.between(begin, end), history.series)
-
-    for span in spans_of(history, rule, evidence):
+    for span in spans_of(history, rule, fall_evidence(coins, history.series)):
         listed = tuple(keys[column - 1] for column in span.listed)
         yield episode(history, rule, span, fall_reason(history, coins, span, told), listed)

@@ -93,7 +93,7 @@ def _stated(history: History, coins: Coins, span: Span, told: Told) -> str:
 def _pulling(history: History, coins: Coins, span: Span, told: Told) -> Iterable[str]:
     """Yield which predicted classes and segments pull the accuracy down, and by how many points.
 
-    Each against what it was before in this history; where there is no before, against all rows together.
+    Each against what it was before; where there is no before, against all rows together.
     """
     whole, parts = history.whole, []
     if told.by_class:
@@ -148,7 +148,7 @@ def _during(span: Span) -> slice:
 
 
 def _before(span: Span) -> slice:
-    return slice(span.begin, span.onset)
+    return slice(span.onset)
 
 
 def _joined(*sentences: str) -> str:
