@@ -55,6 +55,7 @@ MODELS = (
     ("mnist/cnn_bal_s0", "mnist_m"),
 )
 REAL_WINDOWS, REAL_CHANGE = 150, 120
+RULED = ("estimated-fall", "fall", "changed")
 
 
 def series(tolerance: float = 0.02, **settings: Any) -> Series:
@@ -63,8 +64,8 @@ def series(tolerance: float = 0.02, **settings: Any) -> Series:
         **{
             "name": "benchmark", "model_id": "", "method": "auto", "classes": (), "every": "1d", "by": ("segment",),
             "time": "time", "id": "id", "reference": REFERENCE, "n_source": 50_000, "floor": None,
-            "tolerance": tolerance, "false_alarm_every": 1000.0, "confidence_level": 0.9, "registered_at": datetime(2026, 1, 1, tzinfo=UTC),
-            **settings,
+            "tolerance": tolerance, "false_alarm_every": 1000.0, "confidence_level": 0.9,
+            "registered_at": datetime(2026, 1, 1, tzinfo=UTC), **settings,
         }
     )  # fmt: skip
 
@@ -118,7 +119,7 @@ def three_sigma(accuracy: Floats, chunks: int) -> list[int]:
     usual = accuracy[:chunks]
     below = accuracy < usual.mean() - 3 * usual.std(ddof=1)
     below[:chunks] = False
-    return list(np.flatnonzero(below & ~np.concatenate([[False], below[:-1]])))
+    return [int(place) for place in np.flatnonzero(below & ~np.concatenate([[False], below[:-1]]))]
 
 
 def raised(coins: Coins, watched: Series) -> list[int]:
@@ -162,48 +163,49 @@ def outcome(by_year: list[list[int]]) -> dict[str, float | None]:
     return {"found": len(delays) / len(first), "delay": float(np.mean(delays)) if delays else None}
 
 
-def real(name: str, target: str, n: int) -> dict[str, Any]:
-    """Return what all rules say of real outputs, resampled: unchanged for some windows, then shifted."""
+def estimated(name: str, target: str, n: int) -> dict[str, Any]:
+    """Return the windows of a real stream, resampled: unchanged at first, then shifted; estimated one by one."""
     rng = np.random.default_rng(n)
-    source, unchanged, shifted = (
-        np.load(DATA / name / f"{file}.npz") for file in ("source", "target_clean", f"target_{target}")
-    )
-    model = ll.make("auto").fit(source["logits"].astype(np.float32), source["labels"])
-    accuracy, distance, noise, right = np.empty((4, REAL_WINDOWS))
+    source, unchanged, shifted = (load(name, part) for part in ("source", "target_clean", f"target_{target}"))
+    model = ll.make("auto").fit(*source)
+    windows: dict[str, list[float]] = {"accuracy": [], "distance": [], "noise": [], "right": []}
     for window in range(REAL_WINDOWS):
-        outputs = unchanged if window < REAL_CHANGE else shifted
-        rows = rng.integers(len(outputs["labels"]), size=n)
-        logits = outputs["logits"][rows].astype(np.float32)
-        estimate = model.estimate(logits)
-        accuracy[window], shift = estimate.accuracy, estimate.shift
+        logits, labels = unchanged if window < REAL_CHANGE else shifted
+        rows = rng.integers(len(labels), size=n)
+        estimate = model.estimate(logits[rows])
+        shift = estimate.shift
         assert shift is not None
-        distance[window], noise[window] = shift.distance, shift.noise
-        right[window] = (logits.argmax(axis=1) == outputs["labels"][rows]).sum()
-    count, numbers = np.full(REAL_WINDOWS, n), np.arange(REAL_WINDOWS)
-    c = source["logits"].shape[1]
-    none = np.zeros((REAL_WINDOWS, c))
-    whole = WholeTrack(numbers, count, accuracy, count, right.astype(np.int64), distance, noise, none, none)
-    truth = [(one["logits"].argmax(axis=1) == one["labels"]).mean() for one in (source, unchanged, shifted)]
-    watched = series(reference=float(truth[0]), n_source=len(source["labels"]), classes=tuple(range(c)))
-    windows = [Every("1d").window(int(number)) for number in numbers]
-    episodes = judge(watched, whole, {}, now=windows[-1].end, windows=windows, resets={})
-    places = {rule: [one.first for one in episodes if one.rule == rule] for rule in RULES if rule != "no-data"}
-    places |= {f"three sigma, {chunks} windows": three_sigma(accuracy, chunks) for chunks in (10, 30)}
-    before, after = slice(0, REAL_CHANGE), slice(REAL_CHANGE, None)
+        windows["accuracy"].append(estimate.accuracy)
+        windows["distance"].append(shift.distance)
+        windows["noise"].append(shift.noise)
+        windows["right"].append(float((logits[rows].argmax(axis=1) == labels[rows]).sum()))
+    truth = [float((logits.argmax(axis=1) == labels).mean()) for logits, labels in (source, unchanged, shifted)]
     print(name, n, flush=True)
     return {
-        "model": name, "target": target, "rows": n, "source_rows": len(source["labels"]),
-        "truth": [float(value) for value in truth],
-        "estimate": [float(accuracy[before].mean()), float(accuracy[after].mean())],
-        "window_sd": float(accuracy[before].std(ddof=1)),
-        "distance": [float(distance[before].mean()), float(distance[after].mean())],
-        "noise": float(noise[before].mean()),
-        "false_alarms": {rule: sum(place < REAL_CHANGE for place in found) for rule, found in places.items()},
-        "delay": {
-            rule: next((int(place) - REAL_CHANGE + 1 for place in found if place >= REAL_CHANGE), None)
-            for rule, found in places.items()
-        },
+        "model": name, "target": target, "rows": n, "source_rows": len(source[1]), "truth": truth, "windows": windows
     }  # fmt: skip
+
+
+def load(name: str, part: str) -> tuple[NDArray[np.float32], Ints]:
+    """Return logits and labels."""
+    file = np.load(DATA / name / f"{part}.npz")
+    return file["logits"].astype(np.float32), file["labels"]
+
+
+def judged(stream: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return the windows at which each rule alarms in a real stream."""
+    found = {name: np.asarray(values) for name, values in stream["windows"].items()}
+    count, numbers = np.full(REAL_WINDOWS, stream["rows"]), np.arange(REAL_WINDOWS)
+    none = np.zeros((REAL_WINDOWS, 0))
+    right = found["right"].astype(np.int64)
+    whole = WholeTrack(
+        numbers, count, found["accuracy"], count, right, found["distance"], found["noise"], none, none
+    )  # fmt: skip
+    watched = series(reference=stream["truth"][0], n_source=stream["source_rows"])
+    windows = [Every("1d").window(int(number)) for number in numbers]
+    episodes = judge(watched, whole, {}, now=windows[-1].end, windows=windows, resets={})
+    places = {rule: [one.first for one in episodes if one.rule == rule] for rule in RULED}
+    return places | {f"three sigma, {chunks} windows": three_sigma(found["accuracy"], chunks) for chunks in (10, 30)}
 
 
 def false_alarm_table(simulations: list[dict[str, Any]]) -> Table:
@@ -236,23 +238,24 @@ def delay_table(simulations: list[dict[str, Any]], scenario: str) -> Table:
 
 
 def real_table(streams: list[dict[str, Any]]) -> Table:
-    """Return what happened on real outputs."""
-    rules = list(streams[0]["false_alarms"])
-
-    def cell(one: Mapping[str, Any], rule: str) -> str:
-        delay = one["delay"][rule]
-        return f"{one['false_alarms'][rule]} / {'not' if delay is None else delay}"
-
-    rows = [
-        [
-            f"{one['model'].split('/')[1]}, {one['target']}", f"{one['rows']:,}",
-            f"{100 * one['truth'][1]:.1f} to {100 * one['truth'][2]:.1f} %",
-            f"{100 * one['estimate'][0]:.1f} to {100 * one['estimate'][1]:.1f} %",
-            *(cell(one, rule) for rule in rules),
-        ]
-        for one in streams
-    ]  # fmt: skip
-    return Table(("model, shift", "rows", "accuracy", "estimate", *rules), rows, left=(0,))
+    """Return what happened on real outputs: false alarms while nothing changed, windows until the first after that."""
+    rows = []
+    for one in streams:
+        estimates = np.asarray(one["windows"]["accuracy"])
+        means = estimates[:REAL_CHANGE].mean(), estimates[REAL_CHANGE:].mean()
+        cells = []
+        for found in judged(one).values():
+            delay = next((str(place - REAL_CHANGE + 1) for place in found if place >= REAL_CHANGE), "not")
+            cells.append(f"{sum(place < REAL_CHANGE for place in found)} / {delay}")
+        rows.append(
+            [
+                f"{one['model'].split('/')[1]}, {one['target']}", f"{one['rows']:,}",
+                f"{100 * one['truth'][1]:.1f} to {100 * one['truth'][2]:.1f} %",
+                f"{100 * means[0]:.1f} to {100 * means[1]:.1f} %",
+                *cells,
+            ]
+        )  # fmt: skip
+    return Table(("model, shift", "rows", "accuracy", "estimate", *judged(streams[0])), rows, left=(0,))
 
 
 def write_tables(result: Mapping[str, Any]) -> None:
@@ -284,7 +287,7 @@ def main() -> None:
         result = {
             "leadline": version("leadline"), "date": datetime.now(UTC).date().isoformat(),
             "settings": {"days": DAYS, "change": CHANGE, "row_sd": ROW_SD, "window_sd": WINDOW_SD},
-            "real": [real(name, target, n) for name, target in MODELS for n in (200, 1_000)],
+            "real": [estimated(name, target, n) for name, target in MODELS for n in (200, 1_000)],
             "simulated": list(simulate(options.years)),
         }  # fmt: skip
         RESULTS.write_text(json.dumps(result, indent=1) + "\n")

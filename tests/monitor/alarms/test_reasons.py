@@ -15,7 +15,7 @@ def test_a_fall_is_told_with_its_dates_its_causes_and_what_to_do():
     segments = {("de",): track(600, np.repeat([0.9, 0.8], [60, 20])), ("fr",): track(400, np.full(80, 0.9))}
     (episode,) = judged(replace(whole(1_000, accuracy), class_accuracy=by_class), segments)
     assert episode.reason == (
-        "Estimated accuracy is 84.0% in 20 windows since 2026-03-02, 6.0 points below the 90.0% of the source (2 are "
+        "Estimated accuracy is 84.0% in 20 windows since 2026-03-02, 6.0 points below the 90.0% of the source (2.0 are "
         "tolerated). Segments that fell: country=de (from 90.0% to 80.0%). Of the predicted classes, these pull it "
         "down most, in points: cat (-6.0). Of the segments, these pull it down most, in points: country=de (-6.0). "
         "This is read off the outputs alone: label some rows to be sure (leadline plan chooses which), and the alarm "
@@ -28,7 +28,7 @@ def test_labels_need_no_advice_and_an_ended_fall_is_told_in_the_past():
     (episode,) = judged(whole(1_000, np.full(140, 0.9), labelled=1_000, right=right))
     assert episode.reason == (
         "Accuracy by labels was 82.0% in 20 windows from 2026-03-02 to 2026-03-21, 8.0 points below the 90.0% of the "
-        "source (2 are tolerated)."
+        "source (2.0 are tolerated)."
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from alarm_histories import FIRST_DAY, SERIES, estimates, judged, of_rule, track, whole
 from leadline.monitor.alarms import RULES
-from leadline.monitor.alarms.falls import LEARNED_WINDOWS, level
+from leadline.monitor.alarms.levels import LEARNED_WINDOWS, level
 from leadline.monitor.windows import Every
 
 
@@ -62,7 +62,9 @@ def test_a_small_source_is_not_taken_for_certain():
     history = whole(2_000, np.full(100, 0.9), labelled=2_000, right=1_730)
     assert of_rule(judged(history, n_source=400), "fall") == []
     assert of_rule(judged(history), "fall")
-    assert level(0.9, 400, 0.02) < level(0.9, 50_000, 0.02) == pytest.approx(0.88)
+    low = judged(whole(2_000, np.full(100, 0.8)), n_source=400)[0].reason
+    assert "(3.5 are tolerated, as the source has only 400 rows)" in low
+    assert level(0.9, 400, 0.02, 0.99) < level(0.9, 50_000, 0.02, 0.99) == pytest.approx(0.88)
 
 
 def test_a_segment_that_was_always_harder_is_no_fall():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leadline.monitor.alarms.detector import Span
+from leadline.monitor.alarms.levels import source_level
 from leadline.monitor.alarms.rules import History
 from leadline.monitor.alarms.tracks import Coins, Key
 from leadline.monitor.records import Array
@@ -44,9 +45,11 @@ def fall_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
     """Return why accuracy is said to have fallen."""
     series = history.series
     below = series.reference - _accuracy(coins, _during(span), 0)
+    tolerated = series.reference - source_level(series)
+    why = f", as the source has only {series.n_source:,} rows" if tolerated > series.tolerance + 0.001 else ""
     against = (
         f", {100 * abs(below):.1f} points {'below' if below >= 0 else 'above'} the {series.reference:.1%} of the "
-        f"source ({100 * series.tolerance:g} are tolerated)."
+        f"source ({100 * tolerated:.1f} are tolerated{why})."
     )
     return _joined(
         _stated(history, coins, span, told) + against,
