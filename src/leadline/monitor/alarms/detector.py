@@ -52,7 +52,7 @@ def log_bets(right: Array, wrong: Array, tau: Array | float) -> Array:
     --------
     >>> won, lost = (float(log_bets(np.array(n), np.array(100 - n), 0.9).max().round(1)) for n in (80, 95))
     >>> won, lost
-    (4.4, -0.1)
+    (4.4, -0.4)
     """
     level = np.clip(np.asarray(tau, dtype=np.float64), _EDGE, 1 - _EDGE)
     lost, won = np.log1p(-FALLS), np.log1p(FALLS * (level / (1 - level))[..., None])
