@@ -241,7 +241,8 @@ def real_table(streams: list[dict[str, Any]]) -> Table:
     """Return what happened on real outputs: false alarms while nothing changed, windows until the first after that."""
     rows = []
     for one in streams:
-        estimates = np.asarray(one["windows"]["accuracy"])
+        estimates, truth = np.asarray(one["windows"]["accuracy"]), one["truth"]
+        spreads = estimates[:REAL_CHANGE].std(ddof=1), (truth[1] * (1 - truth[1]) / one["rows"]) ** 0.5
         means = estimates[:REAL_CHANGE].mean(), estimates[REAL_CHANGE:].mean()
         cells = []
         for found in judged(one).values():
@@ -250,12 +251,12 @@ def real_table(streams: list[dict[str, Any]]) -> Table:
         rows.append(
             [
                 f"{one['model'].split('/')[1]}, {one['target']}", f"{one['rows']:,}",
-                f"{100 * one['truth'][1]:.1f} to {100 * one['truth'][2]:.1f} %",
-                f"{100 * means[0]:.1f} to {100 * means[1]:.1f} %",
+                f"{100 * truth[1]:.1f} to {100 * truth[2]:.1f} %", f"{100 * means[0]:.1f} to {100 * means[1]:.1f} %",
+                f"{100 * spreads[0]:.1f} ({100 * spreads[1]:.1f})",
                 *cells,
             ]
         )  # fmt: skip
-    return Table(("model, shift", "rows", "accuracy", "estimate", *judged(streams[0])), rows, left=(0,))
+    return Table(("model, shift", "rows", "accuracy", "estimate", "deviation", *judged(streams[0])), rows, left=(0,))
 
 
 def write_tables(result: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from alarm_histories import FIRST_DAY, SERIES, estimates, judged, of_rule, track, whole
+from leadline import InputError
 from leadline.monitor.alarms import RULES
 from leadline.monitor.alarms.levels import LEARNED_WINDOWS, level
 from leadline.monitor.windows import Every
@@ -205,3 +206,11 @@ def test_windows_of_rows_are_never_missing():
     numbers = FIRST_DAY + np.arange(30) * 5
     now = SERIES.registered_at + timedelta(days=3_000)
     assert judged(whole(500, np.full(30, 0.9), numbers=numbers), every="500 rows", now=now) == []
+
+
+def test_windows_that_do_not_fit_are_refused():
+    history, other = whole(500, np.full(5, 0.9)), track(500, np.full(5, 0.9), numbers=FIRST_DAY + 3 + np.arange(5))
+    with pytest.raises(InputError, match=r"segments must have windows of whole only; \('de',\) has others"):
+        judged(history, {("de",): other})
+    with pytest.raises(InputError, match="windows must be those of whole, each once, in the order of time"):
+        judged(whole(500, np.full(3, 0.9), numbers=[3, 2, 4]))
