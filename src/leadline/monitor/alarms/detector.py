@@ -28,7 +28,8 @@ ALL_CLEAR = 20.0
 FALSELY_LISTED = 0.1
 _STARTING_ROWS = 100.0  # a window of fewer rows counts less as one in which a fall may have begun
 _CHUNK = 512  # windows gone through at once
-_EDGE = 1e-6
+_EDGE = 1e-6  # from 0 and 1, at least, of levels
+_LONGEST = 1e9  # windows: more than there ever are
 
 
 def log_bets(right: Array, wrong: Array, tau: Array | float) -> Array:
@@ -280,7 +281,7 @@ def _standing(evidence: Evidence, origin: int, raised: int, last: int, every: fl
 
 def _budget(every: float) -> int:
     """Return the number of whole windows in ``every``, at least 1."""
-    return max(int(every), 1)
+    return max(int(min(every, _LONGEST)), 1)
 
 
 def _mixed(found: Array) -> Array:

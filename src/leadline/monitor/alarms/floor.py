@@ -30,7 +30,7 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
             else "Accuracy, partly estimated,"
             if labels.any()
             else "Estimated accuracy",
-            by_class=True,
+            by_class=not labels.all(),
             advice="" if labels.any() else LABEL_ADVICE,
         )
         yield episode(history, rule, span, floor_reason(history, coins, span, told))
