@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from leadline.integrations.transformers import from_transformers
     from leadline.labels.evaluation import estimate_with_labels, estimate_with_labels_by
     from leadline.labels.plan import LabelPlan, likely_errors, plan_labels
+    from leadline.monitor.monitor import Monitor
     from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
@@ -76,6 +77,7 @@ _HOME = {
     "LeftOut": "leadline.results.estimates",
     "LowerBound": "leadline.shift.bounds",
     "METHODS": _ESTIMATORS,
+    "Monitor": "leadline.monitor.monitor",
     "Method": _ESTIMATORS,
     "Outputs": "leadline.data.outputs",
     "Performance": "leadline.results.performance",
@@ -127,6 +129,7 @@ __all__ = [
     "LeftOut",
     "LowerBound",
     "Method",
+    "Monitor",
     "Outputs",
     "Performance",
     "PluginWarning",

@@ -46,16 +46,19 @@ def test_several_passes_rest_on_a_sample(method: str, make_outputs: Maker) -> No
         small.update(block)
     found, expected = small.estimate(), model.estimate(logits)
     assert not small.exact
-    assert (small.n_samples, found.n_samples) == (6_000, 1_000)
-    # Three standard errors of a share on 1,000 rows.
-    np.testing.assert_allclose(found.accuracy, expected.accuracy, atol=3 * 0.5 / np.sqrt(1_000))
-    assert found.interval[0] < expected.interval[0]
+    # What auto says beyond confidence comes from the sample, confidence from all rows; transport knows the sample only.
+    of_all_rows = model.passes == "two"
+    assert (small.n_samples, found.n_samples) == (6_000, 6_000 if of_all_rows else 1_000)
+    # Three standard errors of a share on 1,000 rows; what is left of it beside confidence is a fifth.
+    atol = 3 * 0.5 / np.sqrt(1_000) * (0.2 if of_all_rows else 1.0)
+    np.testing.assert_allclose(found.accuracy, expected.accuracy, atol=atol)
+    assert of_all_rows or found.interval[0] < expected.interval[0]
     whole = Accumulator(model)
     whole.update(logits)
     np.testing.assert_allclose(whole.estimate().accuracy, expected.accuracy, atol=1e-9)
     backwards = Accumulator(model, sample_size=1_000)
     backwards.update(logits[::-1])
-    assert backwards.estimate().accuracy == found.accuracy
+    np.testing.assert_allclose(backwards.estimate().accuracy, found.accuracy, rtol=1e-12)
 
 
 def test_reset_and_errors(make_outputs: Maker) -> None:

@@ -20,6 +20,7 @@ from leadline.cli.demonstration import demo
 from leadline.cli.estimation import estimate, fit
 from leadline.cli.figure import figure
 from leadline.cli.labels import plan
+from leadline.cli.monitor import app as monitor
 from leadline.cli.report import report
 from leadline.cli.terminal import one_line_warnings, show_error, write
 from leadline.errors import InputError
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "fit": fit,
     "estimate": estimate,
     "plan": plan,
+    "monitor": monitor,
     "compare": compare,
     "methods": methods,
     "bench": bench,

@@ -68,18 +68,22 @@ def read_outputs(
     path = Path(path)
     with _one_clear_error(path, "read"):
         _require_file(path)
-        mapping = columns or Columns()
-        contents = _format_of(path).read(path, mapping)
-        if mapping.kind == "score" and contents.classes is None and classes is None:
-            contents = replace(contents, classes=mapping.score_classes(contents.labels))
-        names = _choose_classes(contents, classes)
-        labels, predictions = contents.labels, contents.predictions
-        if labels is not None and columns is not None:
-            labels = named_labels(labels, names)
-        if predictions is not None:
-            predictions = named_labels(predictions, names)
-        make, decision = _MAKERS[mapping.kind], {"threshold": mapping.threshold, "predictions": predictions}
-        return make(contents.values, labels, contents.metadata, names, columns, **decision)
+        return outputs_of(_format_of(path).read(path, columns or Columns()), classes, columns)
+
+
+def outputs_of(contents: Contents, classes: Sequence[str] | None, columns: Columns | None) -> Outputs:
+    """Return what was found in a file or table as outputs; ``classes`` and ``columns`` as for :func:`read_outputs`."""
+    mapping = columns or Columns()
+    if mapping.kind == "score" and contents.classes is None and classes is None:
+        contents = replace(contents, classes=mapping.score_classes(contents.labels))
+    names = _choose_classes(contents, classes)
+    labels, predictions = contents.labels, contents.predictions
+    if labels is not None and columns is not None:
+        labels = named_labels(labels, names)
+    if predictions is not None:
+        predictions = named_labels(predictions, names)
+    make, decision = _MAKERS[mapping.kind], {"threshold": mapping.threshold, "predictions": predictions}
+    return make(contents.values, labels, contents.metadata, names, columns, **decision)
 
 
 def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool = False) -> None:

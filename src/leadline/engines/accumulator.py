@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.estimators.groups import ALL, Block, GroupSums
-from leadline.estimators.passes import Pass, drive
+from leadline.estimators.kept import Kept, estimate_kept, marked_rows, reduce_for_keeping
 from leadline.estimators.persistence import to_bytes
+from leadline.estimators.samples import NO_LIMIT, GroupSamples, Sample, hashes
+from leadline.estimators.sums import Reduced
 from leadline.results.estimate import Estimate
-from leadline.shift.source import sample_size as rows_looked_at
 
 
 class Accumulator:
@@ -21,10 +23,9 @@ class Accumulator:
     model
         A fitted estimator.
     sample_size
-        For methods of several passes (``auto``, COT, COTT), which cannot look at rows again: how many rows to keep. The
-        estimate is that on a uniform sample of so many of the distinct rows, and its interval that of a target of this
-        size.
-        The estimates of methods of one pass are exact.
+        How many of the distinct rows to keep, at random. The target is judged by them. Methods of several passes, which
+        cannot look at rows again, go over them: what ``auto`` says of them beyond confidence is added to the confidence
+        of all rows; COT and COTT estimate on them alone. The estimates of methods of one pass are exact.
 
     Notes
     -----
@@ -52,19 +53,17 @@ class Accumulator:
         model._check_fitted()
         self.model = model
         self.sample_size = sample_size
-        # Of a method that needs more than one pass over the rows, only the sample is of use.
-        rows = rows_looked_at(model.n_classes_) if self.exact else sample_size
-        self._pass = Pass(model, grouped=False, shared=model.start(), sample_rows=rows, summed=self.exact)
         self.reset()
 
     def reset(self) -> None:
         """Forget all rows."""
-        self._sums = GroupSums(grouped=False, sample_rows=self._pass.sample_rows)
+        self._sums: Reduced | None = None
+        self._samples = GroupSamples(self.sample_size, most_values=NO_LIMIT)
 
     @property
     def n_samples(self) -> int:
         """How many rows have been taken."""
-        return self._sums.n_rows
+        return 0 if self._sums is None else self._sums.n_rows
 
     @property
     def exact(self) -> bool:
@@ -83,23 +82,33 @@ class Accumulator:
             logits = logits[None]
         block = self.model.rows_of(logits, partial=True)
         if len(block):
-            self._sums.add(self._pass.reduce(Block(block)))
+            self._add(reduce_for_keeping(self.model, block))
+            marked = marked_rows(block, np.zeros(len(block)))
+            self._samples.add(marked, hashes(marked), np.zeros(len(block), dtype=np.intp))
 
     def merge(self, other: Accumulator) -> None:
         """Take all that another accumulator of the same model has; the other stays as it is."""
         if not _same(self.model, other.model):
             raise InputError("accumulators must have the same model to be merged; these have different ones.")
-        self._sums.merge(other._sums)
+        if other._sums is not None:
+            self._add(other._sums)
+            self._samples.merge(other._samples)
+
+    def _add(self, reduced: Reduced) -> None:
+        self._sums = Reduced(reduced.sums) if self._sums is None else self._sums + reduced
+
+    def kept(self) -> tuple[Reduced, Sample]:
+        """Return the sums of all rows taken so far, and the sample, whose last column is 0."""
+        sample = self._samples.of(0)
+        if self._sums is None or sample is None:
+            raise InputError("there is nothing to estimate yet; call update(logits) first.")
+        return self._sums, sample
 
     def estimate(self, *, confidence_level: float = 0.9) -> Estimate:
         """Estimate the accuracy on all rows taken so far."""
-        if not self.n_samples:
-            raise InputError("there is nothing to estimate yet; call update(logits) first.")
-        if self.exact:
-            return drive(self.model, lambda one: self._sums).estimate(ALL, confidence_level)
-        sample = self._sums.sample(ALL)
-        assert sample is not None
-        return self.model._estimate(sample.draw(self.sample_size), confidence_level=confidence_level)
+        sums, sample = self.kept()
+        kept = Kept.of_sample({0: sums}, sample, self.sample_size)
+        return estimate_kept(self.model, kept, confidence_level=confidence_level).whole
 
 
 def _same(one: Estimator, other: Estimator) -> bool:

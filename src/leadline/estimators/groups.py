@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.estimators.samples import GroupSamples, Sample
+from leadline.estimators.samples import NO_LIMIT, GroupSamples, Sample
 from leadline.estimators.sums import Array, Reduced, Rows
 
 ALL = -1  # the number of the group of all rows
@@ -77,7 +77,7 @@ class GroupSums:
 
     def __init__(self, *, grouped: bool = True, sample_rows: int = 0) -> None:
         self.grouped = grouped
-        self._all_samples = GroupSamples(sample_rows, most_values=_NO_LIMIT)
+        self._all_samples = GroupSamples(sample_rows, most_values=NO_LIMIT)
         self._samples = GroupSamples(sample_rows if grouped else 0)
         self._stacked: dict[str, Array] = {}
         self._single: dict[int, Reduced] = {}
@@ -186,9 +186,6 @@ class GroupSums:
         """Return the true accuracy of a group where all labels are known."""
         rows, labelled, right, _ = self.counts(group)
         return float(right / rows) if labelled == rows > 0 else None
-
-
-_NO_LIMIT = np.iinfo(np.int64).max
 
 
 def largest_groups(counts: Mapping[int, int], most: int) -> list[int]:

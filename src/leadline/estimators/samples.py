@@ -13,6 +13,7 @@ from leadline.data.outputs import FloatArray
 Array = NDArray[np.float64]
 
 MOST_GROUP_VALUES = 1 << 23  # logits kept for all groups together: 32 MB in single precision
+NO_LIMIT = np.iinfo(np.int64).max
 _LEAST_PENDING = 1 << 16
 _LARGEST = np.iinfo(np.uint64).max
 

@@ -290,3 +290,8 @@ def _metadata(outputs: Outputs, column: str) -> Any:
             f"column {column!r} is not in the target; metadata columns: {brief(outputs.metadata) or 'none'}."
         )
     return outputs.metadata[column]
+
+
+def plan_cuts(lines: Sequence[Line]) -> Array | None:
+    """Return the values of the correctness between the strata of the plan that lines belong to; None for no plan."""
+    return _Short.read(lines).cuts if any(line.cells.get(PLAN) for line in lines) else None

@@ -129,8 +129,9 @@ class Point:
         Per predicted class.
     shift
         The verdict on the shift; None where it was not judged.
-    distance
-        Of the outputs from the source's, with the expected sampling noise removed.
+    distance, noise
+        Of the outputs from the source's, with the expected sampling noise removed, and that noise; NaN where the shift
+        was not judged.
     realised
         What labels say; None where none came.
     words
@@ -145,6 +146,7 @@ class Point:
     by_class: tuple[ClassEstimate, ...]
     shift: ShiftKind | None
     distance: float
+    noise: float = float("nan")
     realised: Realised | None = None
     words: str = ""
 
@@ -242,6 +244,6 @@ class Watched:
 
     series: Series
     points: tuple[Point, ...]
+    record: TrackRecord
     segments: Mapping[tuple[Any, ...], tuple[Point, ...]] = field(default_factory=dict)
     alarms: tuple[Alarm, ...] = ()
-    record: TrackRecord | None = None

@@ -40,7 +40,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 1
 METADATA = MetaData()
 
 
@@ -114,7 +113,8 @@ CELLS = Table(
     Column("high", Float),
     Column("shift", String(32)),
     Column("distance", Float),
-    Column("details", LargeBinary),
+    Column("noise", Float),
+    Column("by_class", LargeBinary),
     Column("labelled", BigInteger, nullable=False),
     Column("right", BigInteger, nullable=False),
     Column("realised", Float),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from html import escape
 from importlib.resources import files
-from string import Template
 
 from rich.console import Console
 
@@ -15,13 +13,12 @@ from leadline.report.content import Report
 from leadline.report.headline import advice, headline, reliance, title_of
 from leadline.report.pictures import Picture
 from leadline.report.sections import Section, outline
-from leadline.results.markup import html_bar, html_table
-from leadline.results.render import Document, Table, interval, percent, points, printable, render
-from leadline.results.views import cell_html
+from leadline.results.markup import html_bar
+from leadline.results.pages import page_of, table_html, text_html
+from leadline.results.render import Document, interval, percent, points, render
 
 #: A page that is larger does not pass through every mail server.
 MOST_BYTES = 1_900_000
-_WIDE = 3  # columns that do not fit a phone side by side
 _LEVELS = [level for level, _ in RELIANCE.values()]
 
 
@@ -74,25 +71,24 @@ REPORT_FORMATS: dict[str, Callable[[Report, Sequence[Picture]], str]] = {
 
 
 def _page(report: Report, sections: Sequence[Section], images: dict[int, str]) -> str:
-    """Fill the template."""
-    template = Template(files("leadline.report").joinpath("template.html").read_text(encoding="utf-8"))
-    told = "".join(f"<p><b>{_text(name)}</b> {_text(text)}</p>" for name, text in advice(report).items())
-    return template.substitute(
-        title=_text(title_of(report)),
-        answer=_answer(report),
-        reliance=_text(reliance(report)),
-        level=max((target.reliance for target in report.targets), key=_LEVELS.index),
-        advice=told,
-        body="\n".join(_section(section, images, 2) for section in sections),
-        version=escape(report.versions["leadline"]),
-        created=escape(report.created),
+    """Return the whole page."""
+    told = "".join(f"<p><b>{text_html(name)}</b> {text_html(text)}</p>" for name, text in advice(report).items())
+    level = max((target.reliance for target in report.targets), key=_LEVELS.index)
+    return page_of(
+        title_of(report),
+        header=f"{_answer(report)}\n"
+        f'<p class="reliance {level}">{text_html(reliance(report))}</p>\n<div class="advice">{told}</div>',
+        main="\n".join(_section(section, images, 2) for section in sections),
+        footer=f"on {report.created}. This page holds sums, means and figures of them, no single sample, and loads "
+        "nothing from elsewhere.",
+        style=files("leadline.report").joinpath("page.css").read_text(encoding="utf-8"),
     )
 
 
 def _answer(report: Report) -> str:
     """Return the answer: of one target as a large number with its interval, of several as a sentence."""
     if len(report.targets) > 1:
-        return f'<p class="answer">{_text(headline(report))}</p>'
+        return f'<p class="answer">{text_html(headline(report))}</p>'
     target, source = report.targets[0], report.source["accuracy"]
     estimate = target.estimate
     marks = [f"{100 * estimate.confidence_level:g} % interval {interval(estimate.interval)}"]
@@ -102,46 +98,33 @@ def _answer(report: Report) -> str:
         marks.append(f"true accuracy {percent(target.truth)} by labels that no method saw, so off by {error} points")
     return (
         f'<p class="number">{percent(estimate.accuracy)} <span>of {estimate.n_samples:,} predictions are right, '
-        f"as {_text(report.method)} estimates</span></p>"
+        f"as {text_html(report.method)} estimates</span></p>"
         f'<div class="scale">{html_bar(estimate.accuracy, estimate.interval, before=source)}'
-        f'<p><span>0 %</span><span>100 %</span></p></div><p class="marks">{_text("; ".join(marks))}</p>'
+        f'<p><span>0 %</span><span>100 %</span></p></div><p class="marks">{text_html("; ".join(marks))}</p>'
     )
 
 
 def _section(section: Section, images: dict[int, str], level: int) -> str:
     """Return a section as HTML."""
-    parts = [f"<p>{_text(text)}</p>" for text in section.paragraphs if text]
-    parts += [_table(table, f"h{level + 1}") for table in section.tables]
+    parts = [f"<p>{text_html(text)}</p>" for text in section.paragraphs if text]
+    parts += [table_html(table, f"h{level + 1}") for table in section.tables]
     if section.pictures:
         parts.append('<div class="figures">' + "".join(images[id(picture)] for picture in section.pictures) + "</div>")
     parts += [_section(part, images, level + 1) for part in section.parts]
-    title, body = f"<h{level}>{_text(section.title)}</h{level}>", "\n".join(parts)
+    title, body = f"<h{level}>{text_html(section.title)}</h{level}>", "\n".join(parts)
     if section.folded:
-        gist = f" <small>{_text(section.gist)}</small>" if section.gist else ""
+        gist = f" <small>{text_html(section.gist)}</small>" if section.gist else ""
         return f"<details><summary>{title}{gist}</summary>\n{body}\n</details>"
     return f"<section>\n{title}\n{body}\n</section>"
 
 
-def _table(table: Table, heading: str) -> str:
-    """Return a table as HTML; a wide one becomes a list of cards on a phone."""
-    kind = "wide" if len(table.header) >= _WIDE else ""
-    rows = [[cell_html(cell) for cell in row] for row in table.rows]
-    body = f'<div class="table">{html_table(table.header, rows, left=table.left, kind=kind)}</div>'
-    return (f"<{heading}>{_text(table.title)}</{heading}>" if table.title else "") + body
-
-
 def _figure(picture: Picture) -> str:
     """Return a figure as HTML, drawn."""
-    caption, title = _text(picture.caption), _text(picture.title)
+    caption, title = text_html(picture.caption), text_html(picture.title)
     return (
         f'<figure><figcaption><b>{title}</b></figcaption><img src="{picture.data_uri()}" alt="{title}. {caption}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )
-
-
-def _text(text: str) -> str:
-    """Return text as HTML."""
-    return escape(printable(text))
 
 
 def _heading(level: int, text: str) -> str:

@@ -1,0 +1,54 @@
+"""Files of late labels: tables of ids and labels, and plans that people have labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from leadline.data.arrays import one_line
+from leadline.errors import InputError
+from leadline.labels.formats import read_lines
+from leadline.labels.sheets import plan_cuts
+from leadline.monitor.records import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFile:
+    """What a file of labels holds.
+
+    Attributes
+    ----------
+    ids, labels
+        As texts; of as many rows as have a label.
+    cuts
+        Of the plan by which rows were chosen; None without one.
+    """
+
+    ids: list[str]
+    labels: list[str]
+    cuts: Array | None
+
+
+def read_label_file(path: str | Path, *, id: str, label: str = "label") -> LabelFile:
+    """Read a table of labels: CSV, whatever a spreadsheet has made of it, or Parquet. Lines without one are skipped.
+
+    Parameters
+    ----------
+    path
+        The file.
+    id, label
+        The columns of row ids and of labels.
+    """
+    try:
+        lines = read_lines(Path(path), (id, label))
+        cuts = plan_cuts(lines)
+        found = [(line.cells.get(id, ""), line.cells.get(label, "")) for line in lines]
+        nameless = next((line.number for line in lines if line.cells.get(label) and not line.cells.get(id)), None)
+        if nameless is not None:
+            raise InputError(f"line {nameless} has a label but no {id}.")
+    except InputError as error:
+        raise InputError(f"{path}: {one_line(error, most=600)}") from error
+    known = [(one, text) for one, text in found if text]
+    if not known:
+        raise InputError(f"{path}: no line has a {label}.")
+    return LabelFile([one for one, _ in known], [text for _, text in known], cuts)

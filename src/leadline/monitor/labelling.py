@@ -1,0 +1,176 @@
+"""Late labels: joined to their rows by id, in any order and as often as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from leadline.monitor import catalogue
+from leadline.monitor.catalogue import ALL_ROWS
+from leadline.monitor.ledger import NO_PLAN, Entry, joined, realise
+from leadline.monitor.records import Array, IntArray
+from leadline.monitor.schema import CELLS, LABELS, LEDGER, PLANS, WINDOWS
+from leadline.monitor.store import inserted
+from leadline.monitor.windows import microseconds
+
+_MANY = 500  # values in one statement
+
+
+@dataclass(frozen=True)
+class LabelsAdded:
+    """What became of labels.
+
+    Attributes
+    ----------
+    joined
+        Labels whose row is known, each counted once.
+    changed
+        Those of them that differ from an earlier label of the row, which they replace.
+    waiting
+        Labels whose row has not come yet; they wait for it.
+    """
+
+    joined: int
+    changed: int
+    waiting: int
+
+
+def add_labels(
+    connection: Connection, entry: catalogue.Entry, ids: IntArray, labels: IntArray, plans: IntArray, now: datetime
+) -> LabelsAdded:
+    """Join labels to the rows of a series, in a transaction that nobody else writes beside.
+
+    Parameters
+    ----------
+    connection, entry
+        The store and the series.
+    ids, labels, plans
+        Shapes (k,): hashes of row ids, all different, the true classes, and the plans by which rows were chosen.
+    now
+        When they came.
+    """
+    found = np.zeros(len(ids), dtype=bool)
+    changed, windows = 0, set()
+    entries = connection.execute(
+        sa.select(LEDGER.c.batch, LEDGER.c.data).where(LEDGER.c.series == entry.id).order_by(LEDGER.c.batch.desc())
+    )
+    for batch, data in entries.all():
+        rows = Entry.from_bytes(data)
+        known, places = rows.find(ids)
+        if not len(places):
+            continue
+        found |= known
+        before = rows.labels[places]
+        moved = (before != labels[known]) | (rows.plans[places] != plans[known])
+        changed += int(np.count_nonzero((before != labels[known]) & (before >= 0)))
+        if moved.any():
+            rows = rows.labelled(places, labels[known], plans[known])
+            connection.execute(LEDGER.update().where(LEDGER.c.batch == batch).values(data=rows.to_bytes()))
+            windows.update(np.unique(rows.windows[places[moved]]).tolist())
+    _wait(connection, entry.id, ids[~found], labels[~found], plans[~found], now)
+    realise_windows(connection, entry, sorted(windows))
+    return LabelsAdded(int(found.sum()), changed, int(np.count_nonzero(~found)))
+
+
+def join_waiting(connection: Connection, entry: catalogue.Entry, ids: IntArray, now: datetime) -> None:
+    """Join labels that came before these rows."""
+    waiting = connection.execute(sa.select(LABELS).where(LABELS.c.series == entry.id)).all()
+    if not waiting:
+        return
+    of_labels = np.array([row.id for row in waiting], dtype=np.int64)
+    known = np.isin(of_labels, ids)
+    if not known.any():
+        return
+    labels, plans = (np.array([getattr(row, name) for row in waiting])[known] for name in ("label", "plan"))
+    _forget(connection, entry.id, of_labels[known])
+    add_labels(connection, entry, of_labels[known], labels, plans, now)
+
+
+def plan_number(connection: Connection, series: int, cuts: Array) -> int:
+    """Return the number of a plan in the store, by the cuts between its strata."""
+    text = json.dumps(np.asarray(cuts, dtype=np.float64).tolist())
+    chosen = sa.select(PLANS.c.id).where(PLANS.c.series == series, PLANS.c.cuts == text)
+    number = connection.execute(chosen).scalar()
+    if number is None:
+        return inserted(connection, PLANS.insert().values(series=series, cuts=text))
+    return int(number)
+
+
+def realise_windows(connection: Connection, entry: catalogue.Entry, windows: Sequence[int]) -> None:
+    """Work out anew what labels say of windows and their segments."""
+    if not windows:
+        return
+    ledger = connection.execute(
+        sa.select(LEDGER.c.data).where(
+            LEDGER.c.series == entry.id, LEDGER.c.first <= max(windows), LEDGER.c.last >= min(windows)
+        )
+    ).scalars()
+    rows = joined([Entry.from_bytes(data) for data in ledger])
+    cuts = {
+        int(number): np.array(json.loads(text))
+        for number, text in connection.execute(sa.select(PLANS.c.id, PLANS.c.cuts).where(PLANS.c.series == entry.id))
+    }
+    whole = catalogue.known_segments(connection, entry.id)[ALL_ROWS]
+    for number in windows:
+        identity = connection.execute(
+            sa.select(WINDOWS.c.id).where(WINDOWS.c.series == entry.id, WINDOWS.c.number == number)
+        ).scalar_one()
+        values = _of_window(rows, rows.windows == number, whole, cuts, entry.series.confidence_level)
+        connection.execute(
+            CELLS.update().where(CELLS.c.window_id == identity, CELLS.c.segment == sa.bindparam("of_segment")), values
+        )
+
+
+def _of_window(
+    rows: Entry, inside: Any, whole: int, cuts: Mapping[int, Array], confidence_level: float
+) -> list[dict[str, Any]]:
+    """Return what labels say of a window and each of its segments, as the store has it."""
+    right = (rows.labels >= 0) & (rows.labels == rows.predicted)
+    values = []
+    for segment in {whole, *np.unique(rows.segments[inside]).tolist()}:
+        mine = inside if segment == whole else inside & (rows.segments == segment)
+        found = realise(rows, mine, cuts, confidence_level)
+        values.append({
+            "of_segment": segment,
+            "labelled": 0 if found is None else found.n_labels,
+            "right": int(np.count_nonzero(right & mine)),
+            "realised": None if found is None else found.accuracy,
+            "realised_low": None if found is None else found.interval[0],
+            "realised_high": None if found is None else found.interval[1],
+            "chosen": None if found is None else found.sample,
+        })  # fmt: skip
+    return values
+
+
+def _wait(connection: Connection, series: int, ids: IntArray, labels: IntArray, plans: IntArray, now: datetime) -> None:
+    """Keep labels whose rows have not come yet."""
+    if not len(ids):
+        return
+    _forget(connection, series, ids)
+    at = microseconds(now)
+    connection.execute(
+        LABELS.insert(),
+        [
+            {"series": series, "id": one, "label": label, "plan": plan, "added_at": at}
+            for one, label, plan in zip(ids.tolist(), labels.tolist(), plans.tolist(), strict=True)
+        ],
+    )
+
+
+def _forget(connection: Connection, series: int, ids: IntArray) -> None:
+    """Drop labels that wait."""
+    for start in range(0, len(ids), _MANY):
+        few = ids[start : start + _MANY].tolist()
+        connection.execute(LABELS.delete().where(LABELS.c.series == series, LABELS.c.id.in_(few)))
+
+
+def no_plans(n: int) -> IntArray:
+    """Return that rows were labelled by no plan, shape (n,)."""
+    return np.full(n, NO_PLAN, dtype=np.int64)

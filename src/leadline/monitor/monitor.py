@@ -1,0 +1,436 @@
+"""The monitor: accuracy over time, late labels, alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sqlalchemy.engine import Connection
+
+from leadline.data.files import write_bytes
+from leadline.data.outputs import as_labels
+from leadline.errors import InputError
+from leadline.estimators.base import Estimator
+from leadline.labels.plan import LabelPlan
+from leadline.monitor import adding, alarmbook, catalogue, labelling, merging, reading, upkeep
+from leadline.monitor.adding import Added, add_outputs
+from leadline.monitor.history import History, adapted, by_segment, to_history, track_record
+from leadline.monitor.intake import find_batches, segment_key
+from leadline.monitor.labelling import LabelsAdded
+from leadline.monitor.ledger import hash_ids
+from leadline.monitor.notifications import channels, outbox
+from leadline.monitor.notifications.channels import Channel
+from leadline.monitor.notifications.outbox import Delivered
+from leadline.monitor.page import render_page
+from leadline.monitor.records import Alarm, AlarmState, Point, Series, Watched
+from leadline.monitor.store import Store
+from leadline.monitor.upkeep import Pruned
+from leadline.monitor.windows import Every, as_time
+
+#: Ask a history for all segments.
+EVERY_SEGMENT = "*"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Monitor:
+    """Watches classifiers: takes batches of unlabelled outputs and late labels, and says how accurate they are.
+
+    Parameters
+    ----------
+    store
+        ``sqlite:///monitor.db`` or the path of a SQLite file, which is made if it is not there, or
+        ``postgresql://user@host/name``.
+    create
+        Whether to make a new store where there is none.
+    clock
+        What tells the time, for replays.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import leadline as ll
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 3, 3000)
+    >>> logits = rng.normal(size=(3000, 3)) + 2 * np.eye(3)[labels]
+    >>> model = ll.Auto().fit(logits[:2000], labels[:2000])
+    >>> watch = Monitor(tempfile.mkdtemp() + "/monitor.db")
+    >>> watch.register("digits", model, every="1d")
+    >>> times = np.datetime64("2026-11-01") + np.arange(1000) // 500 * np.timedelta64(1, "D")
+    >>> added = watch.add("digits", ll.Outputs(logits[2000:], metadata={"ts": times}))
+    >>> [row.estimate.n_samples for row in watch.history("digits")]
+    [500, 500]
+    """
+
+    def __init__(self, store: str | Path, *, create: bool = True, clock: Callable[[], datetime] | None = None) -> None:
+        self.store = Store(str(store), create=create)
+        self._clock = clock or _now
+        self._models: dict[str, Estimator] = {}
+
+    def __enter__(self) -> Self:
+        """Return the monitor, to be closed at the end."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of the store."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    # ------------------------------------------------------------------------------------------------- what is watched
+    def register(
+        self,
+        name: str,
+        model: Estimator | str | Path,
+        every: str | int = "1d",
+        by: Sequence[str] = (),
+        floor: float | None = None,
+        tolerance: float = 0.02,
+        false_alarm_every: float = 1000,
+        *,
+        time: str = "ts",
+        id: str = "id",
+        reference: float | None = None,
+        confidence_level: float = 0.9,
+    ) -> None:
+        """Begin to watch a classifier, or change its settings.
+
+        Parameters
+        ----------
+        name
+            What to call the series.
+        model
+            A fitted estimator, or its file.
+        every
+            How long windows are: ``1h``, ``1d``, ``1w``, ``1mo``, in UTC, or a number of rows.
+        by
+            Metadata columns; each combination of their values is a segment.
+        floor
+            Raise an alarm where accuracy is below this.
+        tolerance
+            How far accuracy may be below the reference before that is a fall.
+        false_alarm_every
+            Windows, on average, to at most one false alarm.
+        time, id
+            The metadata columns of times and of row ids, where batches do not say otherwise.
+        reference
+            The accuracy that a fall is measured against; None for that on the source.
+        confidence_level
+            Nominal coverage of the intervals.
+        """
+        if isinstance(model, str | Path):
+            from leadline.estimators.persistence import load
+
+            model = load(model)
+        series = catalogue.make_series(
+            name, model, every=Every.parse(every).name, by=by, time=time, id=id, reference=reference, floor=floor,
+            tolerance=tolerance, false_alarm_every=false_alarm_every, confidence_level=confidence_level,
+            now=self._clock(),
+        )  # fmt: skip
+        with self.store.writing() as connection:
+            catalogue.register(connection, series, model)
+
+    def series(self) -> list[Series]:
+        """Return what is watched, in the order in which it was registered."""
+        with self.store.reading() as connection:
+            return [catalogue.get(connection, name).series for name in catalogue.names(connection)]
+
+    def get(self, name: str) -> Series:
+        """Return what is watched under a name."""
+        return self._entry(name)[0].series
+
+    def classes(self, name: str, labels: Sequence[str]) -> Any:
+        """Return labels that are texts as the model of a series takes them: names of classes, or numbers."""
+        if self._entry(name)[1].class_names is not None:
+            return list(labels)
+        try:
+            return [int(float(label)) if float(label).is_integer() else label for label in labels]
+        except ValueError as error:
+            raise InputError(f"labels of series {name!r} must be numbers of classes; {error}.") from error
+
+    def find_segment(self, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the segment whose values, as texts, are these."""
+        entry, _ = self._entry(name)
+        with self.store.reading() as connection:
+            known = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
+        by = entry.series.by
+        for values in known.values():
+            if values and {column: str(value) for column, value in zip(by, values, strict=True)} == dict(texts):
+                return dict(zip(by, values, strict=True))
+        raise InputError(f"series {name!r} has no segment {dict(texts)!r}; it is cut by {', '.join(by) or 'nothing'}.")
+
+    def _entry(self, name: str) -> tuple[catalogue.Entry, Estimator]:
+        """Return a series and its model, which stays in memory."""
+        with self.store.reading() as connection:
+            entry = catalogue.get(connection, name)
+            if entry.checksum not in self._models:
+                self._models[entry.checksum] = catalogue.model_of(connection, entry.checksum)
+        return entry, self._models[entry.checksum]
+
+    # ---------------------------------------------------------------------------------------------------- what comes in
+    def add(
+        self,
+        name: str,
+        outputs: Any,
+        time: str | datetime | np.datetime64 | None = None,
+        id: str | None = None,
+        batch: str | None = None,
+    ) -> Added:
+        """Add unlabelled outputs, each row to the window and segment that it belongs to.
+
+        Parameters
+        ----------
+        name
+            Of the series.
+        outputs
+            ``Outputs`` with metadata, a table of pandas, polars or Arrow, a file, or an ``Accumulator``. Labels that
+            come along are late labels that came early.
+        time
+            The column of times, or one time for all rows; None for the column of the series.
+        id
+            The column that late labels will name rows by; None for the column of the series, if it is there.
+        batch
+            The name of these rows: a batch that was added is not added again, however often that is tried. None for the
+            checksum of the rows.
+
+        Returns
+        -------
+        Added
+            Whether it was new, and the windows it went to.
+        """
+        entry, model = self._entry(name)
+        found = add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
+        if found.new:
+            self.refresh(name)
+        return found
+
+    def add_files(
+        self, name: str, place: str | Path, time: str | datetime | None = None, id: str | None = None
+    ) -> list[Added]:
+        """Add the files that a path, a folder or a pattern means, a batch each, called by its path.
+
+        Files that were added before are known by their names and not added again.
+        """
+        return [self.add(name, path, time=time, id=id, batch=path) for path in find_batches(place)]
+
+    def add_labels(
+        self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None, cuts: Any = None
+    ) -> LabelsAdded:
+        """Add labels of rows, which may have come, or may come later.
+
+        Parameters
+        ----------
+        name
+            Of the series.
+        ids
+            Shape (k,): the ids of the rows.
+        labels
+            Shape (k,): their true classes, as indices or names. A label of a row that has one replaces it.
+        plan
+            The plan by which these rows were chosen. Without one, nobody knows whether they are a random sample, and
+            what they say of rows that are not labelled is said with that reserve.
+        cuts
+            In place of the plan, the values of the correctness between its strata (``plan.cuts``).
+        """
+        entry, model = self._entry(name)
+        hashes = hash_ids(ids, self.store.salt)
+        true = as_labels(labels, np.empty((len(hashes), model.n_classes_)), classes=model.class_names)
+        hashes, true = _once(hashes, true)
+        with self.store.writing() as connection:
+            plans = labelling.no_plans(len(hashes))
+            if plan is not None or cuts is not None:
+                between = cuts if plan is None else plan.cuts
+                plans[:] = labelling.plan_number(connection, entry.id, between)
+            found = labelling.add_labels(connection, entry, hashes, true, plans, self._clock())
+        self.refresh(name)
+        return found
+
+    def refresh(self, name: str) -> None:
+        """Estimate windows that have changed. Adding does that by itself; so does whoever reads after a crash."""
+        entry, model = self._entry(name)
+        adding.refresh(self.store, entry, model)
+        with self.store.writing() as connection:
+            alarmbook.reconcile(connection, entry, self._clock())
+
+    # ---------------------------------------------------------------------------------------------------- what is known
+    def history(
+        self,
+        name: str,
+        segment: Mapping[str, Any] | str | None = None,
+        *,
+        every: str | None = None,
+        adaptive: bool = False,
+    ) -> History:
+        """Return the estimates over time, with ``realised`` where labels came.
+
+        Parameters
+        ----------
+        name
+            Of the series.
+        segment
+            The value of each column that the series is cut by; ``"*"`` for all segments; None for all rows together.
+        every
+            Merge windows to longer ones: ``1d``, ``1w`` or ``1mo``.
+        adaptive
+            Widen or narrow the intervals by what labels showed of earlier windows.
+        """
+        watched = self.watched(name, every=every, adaptive=adaptive)
+        if segment is None:
+            return to_history(watched.series, watched.points, watched.record, ())
+        by = watched.series.by
+        if segment == EVERY_SEGMENT:
+            chosen = sorted(
+                (point for points in watched.segments.values() for point in points), key=lambda point: point.window
+            )
+        else:
+            if not isinstance(segment, Mapping) or set(segment) != set(by):
+                raise InputError(
+                    f"segment must give a value for each of {', '.join(by) or 'no columns'}; got {segment!r}."
+                )
+            key = segment_key([segment[column] for column in by])
+            chosen = [
+                point for values, points in watched.segments.items() if segment_key(values) == key for point in points
+            ]
+            if not chosen:
+                raise InputError(f"series {name!r} has no rows of segment {dict(segment)!r}.")
+        return to_history(watched.series, chosen, track_record(chosen, watched.series.confidence_level), by)
+
+    def watched(self, name: str, *, every: str | None = None, adaptive: bool = False) -> Watched:
+        """Return all that is known of a series; ``every`` and ``adaptive`` as for :meth:`history`."""
+        entry, model = self._entry(name)
+        self.refresh(name)
+        with self.store.reading() as connection:
+            points = _points(connection, entry, model, every)
+            alarms = reading.read_alarms(connection, entry)
+        series, level = entry.series, entry.series.confidence_level
+        whole = [point for point in points if not point.segment]
+        segments = by_segment([point for point in points if point.segment], series.by)
+        if adaptive:
+            whole = adapted(whole, level)
+            segments = {values: adapted(of_segment, level) for values, of_segment in segments.items()}
+        return Watched(
+            series, tuple(whole), track_record(whole, level),
+            {values: tuple(found) for values, found in segments.items()}, tuple(alarms),
+        )  # fmt: skip
+
+    def alarms(self, name: str) -> list[Alarm]:
+        """Return the alarms of a series, the latest first."""
+        entry, _ = self._entry(name)
+        self.refresh(name)
+        with self.store.reading() as connection:
+            return reading.read_alarms(connection, entry)
+
+    def acknowledge(self, name: str, number: int, note: str = "") -> None:
+        """Say that somebody knows of an alarm: it stays until it ends, but no longer asks for attention."""
+        self._answer(name, number, AlarmState.ACKNOWLEDGED, note)
+
+    def close_alarm(self, name: str, number: int, note: str = "") -> None:
+        """Close an alarm that is dealt with: its rule starts anew after the latest window."""
+        self._answer(name, number, AlarmState.CLOSED, note)
+
+    def _answer(self, name: str, number: int, state: AlarmState, note: str) -> None:
+        entry, _ = self._entry(name)
+        with self.store.writing() as connection:
+            alarmbook.answer(connection, entry, number, state, note, self._clock())
+
+    # ----------------------------------------------------------------------------------------------------- who is told
+    def notify(self, name: str | None, kind: str, **settings: Any) -> int:
+        """Tell a channel of alarms from now on; return its number.
+
+        Parameters
+        ----------
+        name
+            Of the series; None for all of them.
+        kind
+            ``webhook``, ``slack``, ``email`` or ``command``.
+        settings
+            Of the channel, such as ``url_env="SLACK_URL"``: secrets stay in environment variables, whose names are
+            given. ``docs/notifications.md`` has all of them.
+        """
+        entry = None if name is None else self._entry(name)[0]
+        with self.store.writing() as connection:
+            return channels.add_channel(connection, None if entry is None else entry.id, kind, settings)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """Return who is told of alarms."""
+        with self.store.reading() as connection:
+            return channels.list_channels(connection)
+
+    def remove_channel(self, number: int) -> None:
+        """Tell a channel no more."""
+        with self.store.writing() as connection:
+            channels.remove_channel(connection, number)
+
+    def deliver(self, *, deadline_seconds: float = 30.0) -> Delivered:
+        """Send what is due in the outbox, for so long at most; what fails is tried again later."""
+        return outbox.deliver(self.store.engine, self._clock(), deadline_seconds=deadline_seconds)
+
+    # --------------------------------------------------------------------------------------------------------- the page
+    def page(
+        self, path: str | Path, *, names: Sequence[str] | None = None, adaptive: bool = False, force: bool = False
+    ) -> None:
+        """Write a self-contained page of HTML on some series, or on all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        names
+            Of the series; None for all.
+        adaptive
+            Widen or narrow the intervals by what labels showed of earlier windows.
+        force
+            Overwrite a file that exists.
+        """
+        chosen = names or [series.name for series in self.series()]
+        watched = [self.watched(name, adaptive=adaptive) for name in chosen]
+        write_bytes(path, render_page(watched, made_at=self._clock()).encode(), force=force)
+
+    # ----------------------------------------------------------------------------------------------------------- upkeep
+    def prune(self, name: str, before: datetime | np.datetime64) -> Pruned:
+        """Drop what windows that ended before a time need to take more rows and labels; what is known of them stays."""
+        entry, _ = self._entry(name)
+        self.refresh(name)
+        with self.store.writing() as connection:
+            found = upkeep.prune(connection, entry, as_time(before))
+        self.store.compact()
+        return found
+
+    def verify(self) -> list[str]:
+        """Check the store; return what is wrong with it, nothing if it is sound."""
+        found = self.store.faults()
+        if found:
+            return found
+        with self.store.reading() as connection:
+            entries = [catalogue.get(connection, name) for name in catalogue.names(connection)]
+            return [fault for entry in entries for fault in upkeep.faults(connection, entry)]
+
+
+def _points(connection: Connection, entry: catalogue.Entry, model: Estimator, every: str | None) -> list[Point]:
+    """Return all points of a series in the order of time, merged to longer windows if these are wanted."""
+    if every is None or Every.parse(every).name == entry.series.every:
+        return [point for _, point in reading.read_points(connection, entry)]
+    values = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
+    merged = merging.merged_windows(connection, entry, model, Every.parse(every))
+    return [point for window in merged for point in window.points(model, entry.series, values)]
+
+
+def _once(ids: Any, labels: Any) -> tuple[Any, Any]:
+    """Return ids, each once; refuse two labels for one."""
+    order = np.argsort(ids, kind="stable")
+    ids, labels = ids[order], labels[order]
+    same = np.flatnonzero(np.diff(ids) == 0)
+    if (labels[same] != labels[same + 1]).any():
+        row = same[labels[same] != labels[same + 1]][0]
+        raise InputError(
+            f"ids must have one label each; rows {order[row]} and {order[row + 1]} give one id two labels."
+        )
+    first = np.concatenate([[True], np.diff(ids) != 0]) if len(ids) else np.zeros(0, dtype=bool)
+    return ids[first], labels[first]
