@@ -2,6 +2,7 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make lint   the checks without the tests
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
+# make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
 #                      at first, and continues where it was interrupted. DATA and OUT name the folders of data and of work
 
@@ -16,7 +17,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test lint bench-speed bench-measure clean
+.PHONY: demo test lint bench-speed bench-alarms bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -33,6 +34,9 @@ lint: .venv/dev
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
+
+bench-alarms: .venv/dev
+	LEADLINE_DATA=$(DATA) $(BIN)/python benchmarks/alarms.py
 
 bench-measure: .venv/dev
 	set -e; for suite in $(SUITES); do \

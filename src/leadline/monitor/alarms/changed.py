@@ -30,15 +30,12 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
     bets = np.log1p(_BETS * np.where(judged, (distance - usual) / usual, 0.0)[:, None])[:, None]
     # Half of the wealth is bet on each judged window being near, against "more often far than near".
     recovery = np.log(np.where(judged, np.where(far, 0.5, 1.5), 1.0))[:, None, None]
-
-    def evidence(begin: int, end: int) -> Evidence:
-        return Evidence(
-            against=lambda low, high: bets[begin + low : begin + high],
-            recovery=lambda low, high: recovery[begin + low : begin + high],
-            weights=judged[begin:end, None] * 1.0,
-            shares=np.ones((end - begin, 1)),
-        )
-
+    evidence = Evidence(
+        against=lambda low, high: bets[low:high],
+        recovery=lambda low, high: recovery[low:high],
+        weights=judged[:, None] * 1.0,
+        shares=np.ones((len(judged), 1)),
+    )
     for span in spans_of(history, rule, evidence):
         during = slice(span.onset, span.until + 1)
         verb, mean = "no longer look" if span.open else "did not look", np.nanmean(whole.distance[during])

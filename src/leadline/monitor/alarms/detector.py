@@ -13,7 +13,7 @@ windows. A mean of such detectors (over bets, over segments) is one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ ALL_CLEAR = 20.0
 FALSELY_LISTED = 0.1
 _STARTING_ROWS = 100.0  # a window of fewer rows counts less as one in which a fall may have begun
 _CHUNK = 512  # windows gone through at once
-_EDGE = 1e-6
+_EDGE = 1e-6  # from 0 and 1, at least, of levels
+_LONGEST = 1e9  # windows: more than there ever are
 
 
 def log_bets(right: Array, wrong: Array, tau: Array | float) -> Array:
@@ -50,8 +51,9 @@ def log_bets(right: Array, wrong: Array, tau: Array | float) -> Array:
 
     Examples
     --------
-    >>> log_bets(np.array(90.0), np.array(10.0), 0.9).max() < 0 < log_bets(np.array(80.0), np.array(20.0), 0.9).max()
-    True
+    >>> won, lost = (float(log_bets(np.array(n), np.array(100 - n), 0.9).max().round(1)) for n in (80, 95))
+    >>> won, lost
+    (4.4, -0.4)
     """
     level = np.clip(np.asarray(tau, dtype=np.float64), _EDGE, 1 - _EDGE)
     lost, won = np.log1p(-FALLS), np.log1p(FALLS * (level / (1 - level))[..., None])
@@ -99,18 +101,14 @@ class Evidence:
     weights
         Shape (t, k): how much each window counts as one in which it may have begun; 0 before a track is judged.
     shares
-        Shape (t, k): of the tracks in the one detector; they add up to at most 1 and never grow.
+        Shape (t, k): of the tracks in the one detector; they add up to at most 1, and that of a track never grows once
+        it is judged.
     """
 
     against: Callable[[int, int], Array]
     recovery: Callable[[int, int], Array]
     weights: Array
     shares: Array
-
-    @property
-    def length(self) -> int:
-        """The number of windows."""
-        return len(self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +117,6 @@ class Span:
 
     Attributes
     ----------
-    begin
-        Where the history began, or began anew.
     raised, last
         When the detector reached its threshold, and when recovery was shown; without that, the last window.
     open
@@ -135,7 +131,6 @@ class Span:
         log M at its highest.
     """
 
-    begin: int
     raised: int
     last: int
     open: bool
@@ -145,25 +140,30 @@ class Span:
     listed: NDArray[np.intp]
     log_evidence: float
 
-    def moved(self, by: int) -> Span:
-        """Return the span in a history that has more windows before."""
-        places = {name: getattr(self, name) + by for name in ("begin", "raised", "last", "onset", "until")}
-        return replace(self, **places)
 
+def spans(evidence: Evidence, false_alarm_every: float, begin: int = 0, end: int | None = None) -> Iterator[Span]:
+    """Go through the windows; yield when an alarm is raised and when it ends, after which the detector starts anew.
 
-def spans(evidence: Evidence, false_alarm_every: float) -> Iterator[Span]:
-    """Go through the windows; yield when an alarm is raised and when it ends, after which the detector starts anew."""
-    begin = 0
-    while begin < evidence.length:
-        raised = _raised(evidence, begin, false_alarm_every)
+    Parameters
+    ----------
+    evidence
+        What is bet on.
+    false_alarm_every
+        The threshold of the detector: as many windows are between false alarms on average, at least.
+    begin, end
+        The windows to go through.
+    """
+    end = len(evidence.weights) if end is None else end
+    while begin < end:
+        raised = _raised(evidence, begin, end, false_alarm_every)
         if raised is None:
             return
         origin, place = raised
         tracks, onset = _cause(evidence, origin, place, false_alarm_every)
-        recovered = _recovered(evidence, tracks, place + 1)
-        until, last = recovered or (evidence.length - 1, evidence.length - 1)
+        recovered = _recovered(evidence, tracks, place + 1, end)
+        until, last = recovered or (end - 1, end - 1)
         log_evidence, listed = _standing(evidence, origin, place, last, false_alarm_every)
-        yield Span(0, place, last, recovered is None, onset, until, tracks, listed, log_evidence)
+        yield Span(place, last, recovered is None, onset, until, tracks, listed, log_evidence)
         begin = last + 1
 
 
@@ -196,15 +196,15 @@ def _walk(evidence: Evidence, begin: int, end: int, budget: int) -> Iterator[tup
         yield low, found
 
 
-def _raised(evidence: Evidence, begin: int, every: float) -> tuple[int, int] | None:
+def _raised(evidence: Evidence, begin: int, end: int, every: float) -> tuple[int, int] | None:
     """Return where the detector last started, and where it reached its threshold; None where it did not.
 
     It starts anew after every ``every`` windows, which takes nothing from the promise, as M only gets smaller, and
     makes (M + every - sum of w) / every an e-process: see :func:`_standing`.
     """
     budget = _budget(every)
-    for origin in range(begin, evidence.length, budget):
-        for low, found in _walk(evidence, origin, min(origin + budget, evidence.length), budget):
+    for origin in range(begin, end, budget):
+        for low, found in _walk(evidence, origin, min(origin + budget, end), budget):
             above = np.flatnonzero(_combined(found, evidence.shares[low : low + len(found)]) >= np.log(every))
             if len(above):
                 return origin, low + int(above[0])
@@ -224,7 +224,7 @@ def _cause(evidence: Evidence, origin: int, place: int, every: float) -> tuple[N
     return (enough if len(enough) else np.array([strongest])), origin + int(np.argmin(before))
 
 
-def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int) -> tuple[int, int] | None:
+def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int, end: int) -> tuple[int, int] | None:
     """Return the last window that was low, and the one at which each of some tracks has shown that all is well again.
 
     M_t = max(M_(t-1), 1) L_t here, the e-CUSUM: it is below the Shiryaev-Roberts detector, so that the same is
@@ -233,8 +233,8 @@ def _recovered(evidence: Evidence, tracks: NDArray[np.intp], begin: int) -> tupl
     lowest: Array | float = 0.0
     total: Array | float = 0.0
     most = np.full(len(tracks), -np.inf)
-    for low in range(begin, evidence.length, _CHUNK):
-        bets = evidence.recovery(low, min(low + _CHUNK, evidence.length))[:, tracks]
+    for low in range(begin, end, _CHUNK):
+        bets = evidence.recovery(low, min(low + _CHUNK, end))[:, tracks]
         totals = total + np.cumsum(bets, axis=0)
         lows = np.minimum(np.minimum.accumulate(totals - bets, axis=0), lowest)
         found, total, lowest = totals - lows, totals[-1], lows[-1]
@@ -281,7 +281,7 @@ def _standing(evidence: Evidence, origin: int, raised: int, last: int, every: fl
 
 def _budget(every: float) -> int:
     """Return the number of whole windows in ``every``, at least 1."""
-    return max(int(every), 1)
+    return max(int(min(every, _LONGEST)), 1)
 
 
 def _mixed(found: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What both alarms of a fall share: levels, bets on all rows and segments together, episodes."""
+"""What both alarms of a fall share: bets on all rows and segments together, and episodes."""
 
 from __future__ import annotations
 
@@ -7,75 +7,27 @@ from collections.abc import Iterator
 import numpy as np
 
 from leadline.monitor.alarms.detector import Evidence, log_bets, starting_weights
+from leadline.monitor.alarms.levels import levels
 from leadline.monitor.alarms.rules import Episode, History, Rule, episode, spans_of
 from leadline.monitor.alarms.tracks import Coins
 from leadline.monitor.alarms.words import Told, fall_reason
-from leadline.monitor.records import Array, IntArray, Series
-from leadline.numeric import normal_quantile
-from leadline.shift.intervals import each_of
-
-#: A segment is compared with its own first windows: at least so many, with at least so many rows together.
-LEARNED_WINDOWS, LEARNED_ROWS = 7, 1_000
-_SURE = 0.99  # that no reference is measured too high, by chance, for an unchanged series
-
-
-def level(reference: Array | float, n_rows: Array | float, tolerance: float, confidence: float = _SURE) -> Array:
-    """Return tau, the accuracy above which there is no fall.
-
-    Parameters
-    ----------
-    reference, n_rows
-        The accuracy to compare with, and the number of rows it was measured on.
-    tolerance
-        How far below it accuracy may be.
-    confidence
-        That the reference, had it been measured on all rows that there are, would not be lower than tau.
-
-    Examples
-    --------
-    >>> float(level(0.9, 50_000, 0.02).round(3)), float(level(0.9, 500, 0.02).round(3))
-    (0.88, 0.868)
-    """
-    accuracy, n = np.asarray(reference, dtype=np.float64), np.maximum(n_rows, 1.0)
-    smoothed = (accuracy * n + 1) / (n + 2)
-    chance = normal_quantile(confidence) * np.sqrt(smoothed * (1 - smoothed) / n)
-    return np.asarray(accuracy - np.maximum(tolerance, chance))
-
-
-def references(coins: Coins, series: Series) -> tuple[Array, Array, IntArray]:
-    """Return of each track its reference, the rows behind it, and the window from which on it is judged, shapes (k,).
-
-    All rows are compared with the source. A segment may always have been harder or easier: it is compared with its own
-    first windows.
-    """
-    count = coins.count
-    known = (count.cumsum(axis=0) >= LEARNED_ROWS) & ((count > 0).cumsum(axis=0) >= LEARNED_WINDOWS)
-    begin = np.where(known.any(axis=0), known.argmax(axis=0) + 1, len(count))
-    begin[0] = 0
-    learned = np.arange(len(count))[:, None] < begin
-    n_rows = (count * learned).sum(axis=0)
-    accuracy = (coins.right * learned).sum(axis=0) / np.maximum(n_rows, 1.0)
-    accuracy[0], n_rows[0] = series.reference, series.n_source
-    return accuracy, n_rows, begin
+from leadline.monitor.records import Array, Series
 
 
 def fall_evidence(coins: Coins, series: Series) -> Evidence:
     """Return bets on a fall of all rows (half of the detector) and of segments (the other half, in equal parts)."""
-    accuracy, n_rows, begin = references(coins, series)
-    judged = np.arange(len(coins.right))[:, None] >= begin
+    tau, judged = levels(coins, series)
     n_segments = judged[:, 1:].sum(axis=1, keepdims=True)
     shares = np.where(judged, 0.5 / np.maximum(n_segments, 1), 0.0)
     shares[:, :1] = np.where(n_segments > 0, 0.5, 1.0)
-    tau = level(accuracy, n_rows, series.tolerance, each_of(max(len(accuracy) - 1, 1), _SURE))
-    tau[0] = level(series.reference, series.n_source, series.tolerance)
     return coin_evidence(coins, tau, judged * starting_weights(coins.count), shares)
 
 
 def coin_evidence(coins: Coins, tau: Array, weights: Array, shares: Array) -> Evidence:
-    """Return bets on accuracies below levels, shape (k,), and on their being above again."""
+    """Return bets on accuracies below levels, shape (t, k), and on their being above again."""
     return Evidence(
-        against=lambda low, high: log_bets(coins.right[low:high], coins.wrong[low:high], tau),
-        recovery=lambda low, high: log_bets(coins.wrong[low:high], coins.right[low:high], 1 - tau),
+        against=lambda low, high: log_bets(coins.right[low:high], coins.wrong[low:high], tau[low:high]),
+        recovery=lambda low, high: log_bets(coins.wrong[low:high], coins.right[low:high], 1 - tau[low:high]),
         weights=weights,
         shares=shares,
     )
@@ -84,10 +36,6 @@ def coin_evidence(coins: Coins, tau: Array, weights: Array, shares: Array) -> Ev
 def fall_episodes(history: History, rule: Rule, coins: Coins, told: Told) -> Iterator[Episode]:
     """Yield the falls of all rows and of segments."""
     keys = tuple(history.segments)
-
-    def evidence(begin: int, end: int) -> Evidence:
-        return fall_evidence(coins.between(begin, end), history.series)
-
-    for span in spans_of(history, rule, evidence):
+    for span in spans_of(history, rule, fall_evidence(coins, history.series)):
         listed = tuple(keys[column - 1] for column in span.listed)
         yield episode(history, rule, span, fall_reason(history, coins, span, told), listed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from leadline.monitor.alarms.detector import Evidence, starting_weights
+from leadline.monitor.alarms.detector import starting_weights
 from leadline.monitor.alarms.falls import coin_evidence
 from leadline.monitor.alarms.rules import Episode, History, Rule, episode, spans_of
 from leadline.monitor.alarms.tracks import estimated_coins, labelled_coins
@@ -21,12 +21,8 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
         return
     believed = (whole.labelled >= np.minimum(whole.n_rows, _ENOUGH_LABELS)) & (whole.labelled > 0)
     coins = estimated_coins(whole, {}).or_rather(labelled_coins(whole, {}), believed[:, None])
-
-    def evidence(begin: int, end: int) -> Evidence:
-        some = coins.between(begin, end)
-        return coin_evidence(some, np.array([floor]), starting_weights(some.count), np.ones((end - begin, 1)))
-
-    for span in spans_of(history, rule, evidence):
+    every = np.ones_like(coins.right)
+    for span in spans_of(history, rule, coin_evidence(coins, floor * every, starting_weights(coins.count), every)):
         labels = believed[span.onset : span.until + 1]
         told = Told(
             "Accuracy by labels"
@@ -34,7 +30,7 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
             else "Accuracy, partly estimated,"
             if labels.any()
             else "Estimated accuracy",
-            by_class=True,
+            by_class=not labels.all(),
             advice="" if labels.any() else LABEL_ADVICE,
         )
         yield episode(history, rule, span, floor_reason(history, coins, span, told))

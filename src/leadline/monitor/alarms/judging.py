@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
+import numpy as np
+
+from leadline.errors import InputError
 from leadline.monitor.alarms import changed, estimated_fall, fall, floor, no_data
 from leadline.monitor.alarms.rules import Episode, History, Rule
 from leadline.monitor.alarms.tracks import Key, Track, WholeTrack
@@ -48,6 +51,12 @@ def judge(
     list of Episode
         By the window at which they were raised; the more serious rules first in each.
     """
+    numbers = whole.numbers.tolist()
+    if [window.number for window in windows] != numbers or sorted(set(numbers)) != numbers:
+        raise InputError("windows must be those of whole, each once, in the order of time.")
+    for key, track in segments.items():
+        if not np.isin(track.numbers, whole.numbers).all():
+            raise InputError(f"segments must have windows of whole only; {key} has others.")
     history = History(series, whole, segments, windows, now, resets)
     found = [episode for rule in RULES.values() for episode in rule.episodes(history, rule)]
     return sorted(found, key=lambda episode: episode.first)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 from leadline.monitor.alarms.rules import Episode, History, Rule
+from leadline.monitor.alarms.words import called
 from leadline.monitor.windows import Every
 
 _CYCLES = {"1h": 168, "1d": 7, "1w": 1, "1mo": 1}  # windows after which the pattern repeats
@@ -32,16 +33,10 @@ def _episodes(history: History, rule: Rule) -> Iterator[Episode]:
         missing = next((number for number in gap if number - cycle in known or number - before >= cycle), None)
         if missing is None:
             continue
-        is_open = due is not None and after == due + 1
-        closed = any(reset >= missing for reset in history.resets.get(rule.name, ())) and is_open
-        yield Episode(
-            rule.name,
-            missing,
-            after - 1,
-            is_open and not closed,
-            rule.harmful,
-            _reason(every, missing, after - 1, before),
-        )
+        closed = any(reset >= missing for reset in history.resets.get(rule.name, ()))
+        is_open = due is not None and after > due and not closed
+        reason = _reason(*(called(every.name, every.window(number)) for number in (missing, after - 1, before)))
+        yield Episode(rule.name, missing, after - 1, is_open, rule.harmful, reason)
 
 
 def _last_due(history: History, every: Every, latest: int) -> int | None:
@@ -55,15 +50,10 @@ def _last_due(history: History, every: Every, latest: int) -> int | None:
         due, number = number, number + 1
 
 
-def _reason(every: Every, first: int, last: int, before: int) -> str:
+def _reason(first: str, last: str, before: str) -> str:
     """Return what is missing, and when rows came last."""
-
-    def called(number: int) -> str:
-        start = every.window(number).start
-        return f"{start:%Y-%m-%d %H:%M} UTC" if every.name == "1h" else f"{start:%Y-%m-%d}"
-
-    missing = f"for {called(first)}" if first == last else f"from {called(first)} to {called(last)}"
-    return f"No rows came {missing}, where rows were to be expected; the last before came for {called(before)}."
+    missing = f"for {first}" if first == last else f"from {first} to {last}"
+    return f"No rows came {missing}, where rows were to be expected; the last before came for {before}."
 
 
 RULE = Rule(

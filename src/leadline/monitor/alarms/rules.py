@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
+
+import numpy as np
 
 from leadline.monitor.alarms.detector import Evidence, Span, spans
-from leadline.monitor.alarms.tracks import Key, Track, WholeTrack, periods
+from leadline.monitor.alarms.tracks import Key, Track, WholeTrack
 from leadline.monitor.records import Series, Window
 
 _HIGHEST = 700.0  # log of the largest evidence that is told apart
@@ -95,20 +98,14 @@ class Rule:
     episodes: Callable[[History, Rule], Iterator[Episode]]
 
 
-def spans_of(history: History, rule: Rule, evidence: Callable[[int, int], Evidence]) -> Iterator[Span]:
-    """Yield the spans of a rule, which starts anew after each reset.
-
-    Parameters
-    ----------
-    history, rule
-        What is judged by what.
-    evidence
-        Gives that of windows from ... to, counted from 0.
-    """
-    for begin, end, closed in periods(history.whole.numbers, history.resets.get(rule.name, ())):
-        for span in spans(evidence(begin, end), history.series.false_alarm_every):
-            moved = span.moved(begin)
-            yield replace(moved, open=moved.open and not closed)
+def spans_of(history: History, rule: Rule, evidence: Evidence) -> Iterator[Span]:
+    """Yield the spans of a rule, which starts anew after each reset; a reset ends a span that is open."""
+    numbers = history.whole.numbers
+    resets = np.asarray(history.resets.get(rule.name, ()), dtype=np.int64)
+    cuts = {int(place) for place in np.searchsorted(numbers, resets, side="right")}
+    for begin, end in pairwise(sorted(cuts | {0, len(numbers)})):
+        for span in spans(evidence, history.series.false_alarm_every, begin, end):
+            yield replace(span, open=span.open and end not in cuts)
 
 
 def episode(history: History, rule: Rule, span: Span, reason: str, segments: tuple[Key, ...] = ()) -> Episode:

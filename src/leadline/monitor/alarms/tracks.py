@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,10 +78,6 @@ class Coins:
         """Shape (t, k): all of them."""
         return self.right + self.wrong
 
-    def between(self, begin: int, end: int) -> Coins:
-        """Return those of some windows."""
-        return Coins(self.right[begin:end], self.wrong[begin:end])
-
     def or_rather(self, others: Coins, wanted: NDArray[np.bool_]) -> Coins:
         """Return the others where they are wanted, shape (t, k), and these elsewhere."""
         return Coins(np.where(wanted, others.right, self.right), np.where(wanted, others.wrong, self.wrong))
@@ -119,10 +114,3 @@ def _stacked(whole: Track, segments: Mapping[Key, Track], counts: Callable[[Trac
         places = np.searchsorted(whole.numbers, track.numbers)
         right[places, column], wrong[places, column] = counts(track)
     return Coins(right, wrong)
-
-
-def periods(numbers: IntArray, resets: Sequence[int]) -> list[tuple[int, int, bool]]:
-    """Return the stretches of a history that starts anew after each reset: from, to, and whether a reset ends it."""
-    cuts = {int(place) for place in np.searchsorted(numbers, np.asarray(resets, dtype=np.int64), side="right")}
-    places = sorted(cuts | {0, len(numbers)})
-    return [(begin, end, end in cuts) for begin, end in pairwise(places)]

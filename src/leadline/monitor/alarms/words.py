@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from leadline.monitor.alarms.detector import Span
+from leadline.monitor.alarms.levels import source_level
 from leadline.monitor.alarms.rules import History
 from leadline.monitor.alarms.tracks import Coins, Key
-from leadline.monitor.records import Array
+from leadline.monitor.records import Array, Window
 from leadline.results.estimate import pull
 
 _SHOWN = 3  # segments and classes named at most
-_NOTABLE = 0.002  # pulls that are worth a word
+_NOTABLE, _NOTABLE_MIX = 0.002, 0.005  # pulls that are worth a word
 LABEL_ADVICE = (
     "This is read off the outputs alone: label some rows to be sure (leadline plan chooses which), and the alarm on "
     "labels will tell."
@@ -44,9 +45,11 @@ def fall_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
     """Return why accuracy is said to have fallen."""
     series = history.series
     below = series.reference - _accuracy(coins, _during(span), 0)
+    tolerated = series.reference - source_level(series)
+    why = f", as the source has only {series.n_source:,} rows" if tolerated > series.tolerance + 0.001 else ""
     against = (
         f", {100 * abs(below):.1f} points {'below' if below >= 0 else 'above'} the {series.reference:.1%} of the "
-        f"source ({100 * series.tolerance:g} are tolerated)."
+        f"source ({100 * tolerated:.1f} are tolerated{why})."
     )
     return _joined(
         _stated(history, coins, span, told) + against,
@@ -64,16 +67,15 @@ def floor_reason(history: History, coins: Coins, span: Span, told: Told) -> str:
 
 def since(history: History, span: Span) -> str:
     """Return from when, and for an episode that has ended until when."""
-    first = dated(history, span.onset)
-    return f"since {first}" if span.open else f"from {first} to {dated(history, span.until)}"
+    first, last = (called(history.series.every, history.windows[place]) for place in (span.onset, span.until))
+    return f"since {first}" if span.open else f"from {first} to {last}"
 
 
-def dated(history: History, place: int) -> str:
-    """Return what to call a window: its date, its hour, or its number."""
-    window = history.windows[place]
-    if history.series.every.endswith("rows"):
+def called(every: str, window: Window) -> str:
+    """Return what to call a window: its date, its hour, or, where it is one of rows, its number."""
+    if every.endswith("rows"):
         return f"window {window.number}"
-    return f"{window.start:%Y-%m-%d %H:%M} UTC" if history.series.every == "1h" else f"{window.start:%Y-%m-%d}"
+    return f"{window.start:%Y-%m-%d %H:%M} UTC" if every == "1h" else f"{window.start:%Y-%m-%d}"
 
 
 def named(history: History, key: Key) -> str:
@@ -93,7 +95,7 @@ def _stated(history: History, coins: Coins, span: Span, told: Told) -> str:
 def _pulling(history: History, coins: Coins, span: Span, told: Told) -> Iterable[str]:
     """Yield which predicted classes and segments pull the accuracy down, and by how many points.
 
-    Each against what it was before in this history; where there is no before, against all rows together.
+    Each against what it was before; where there is no before, against all rows together.
     """
     whole, parts = history.whole, []
     if told.by_class:
@@ -105,31 +107,33 @@ def _pulling(history: History, coins: Coins, span: Span, told: Told) -> Iterable
         parts.append(("segments", names, coins.right[:, 1:], coins.count[:, 1:]))
     accuracy = _accuracy(coins, _during(span), 0)
     for kind, names, right, count in parts:
-        amounts = _amounts(right, count, span, accuracy)
+        amounts, mix = _amounts(right, count, span, accuracy)
         order = [column for column in np.argsort(amounts)[:_SHOWN] if amounts[column] < -_NOTABLE]
         if order:
             shown = ", ".join(f"{names[column]} ({100 * amounts[column]:+.1f})" for column in order)
             yield f"Of the {kind}, these pull it down most, in points: {shown}."
+        if mix < -_NOTABLE_MIX:
+            yield f"Another mix of the {kind} than before takes {100 * -mix:.1f} points."
 
 
-def _amounts(right: Array, count: Array, span: Span, accuracy: float) -> Array:
-    """Return how far each part pulls the accuracy up or, below 0, down, shape (k,)."""
+def _amounts(right: Array, count: Array, span: Span, accuracy: float) -> tuple[Array, float]:
+    """Return how far each part pulls the accuracy up or, below 0, down, shape (k,), and how far their new shares do."""
     now, before = _during(span), _before(span)
     counts, counts_before = count[now].sum(axis=0), count[before].sum(axis=0)
     base = np.where(counts_before > 0, right[before].sum(axis=0) / np.maximum(counts_before, 1e-9), accuracy)
-    return np.asarray(
-        pull(right[now].sum(axis=0) / np.maximum(counts, 1e-9), counts, base, max(float(counts.sum()), 1e-9))
-    )
+    n, n_before = max(float(counts.sum()), 1e-9), float(counts_before.sum())
+    amounts = np.asarray(pull(right[now].sum(axis=0) / np.maximum(counts, 1e-9), counts, base, n))
+    return amounts, float(base @ counts / n - base @ counts_before / n_before) if n_before else 0.0
 
 
 def _fallen(history: History, coins: Coins, span: Span) -> Iterable[str]:
     """Yield which segments fell, from what to what."""
     keys = tuple(history.segments)
-    told = [
-        f"{named(history, keys[column - 1])} (from {_accuracy(coins, _before(span), column):.1%} "
-        f"to {_accuracy(coins, _during(span), column):.1%})"
-        for column in span.listed[:_SHOWN]
-    ]
+    told = []
+    for column in span.listed[:_SHOWN]:
+        known = coins.count[_before(span), column].any()
+        before = f"from {_accuracy(coins, _before(span), column):.1%} " if known else ""
+        told.append(f"{named(history, keys[column - 1])} ({before}to {_accuracy(coins, _during(span), column):.1%})")
     if told:
         more = f", and {len(span.listed) - _SHOWN} more" if len(span.listed) > _SHOWN else ""
         yield f"Segments that fell: {', '.join(told)}{more}."
@@ -148,7 +152,7 @@ def _during(span: Span) -> slice:
 
 
 def _before(span: Span) -> slice:
-    return slice(span.begin, span.onset)
+    return slice(span.onset)
 
 
 def _joined(*sentences: str) -> str:
