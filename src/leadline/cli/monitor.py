@@ -16,6 +16,8 @@ from leadline.cli.monitor_views import (
     record_sentence,
     status_document,
 )
+from leadline.cli.notifications import StoreArgument, channels, notify, outbox, tell_problems
+from leadline.cli.notifications import deliver as deliver_messages
 from leadline.cli.options import (
     FileFormatOption,
     ForceOption,
@@ -38,10 +40,6 @@ EXIT_OPEN_ALARM = 1
 
 app = typer.Typer(help="Watch accuracy over time: batches, late labels, alarms.", no_args_is_help=True)
 
-StoreArgument = Annotated[
-    str,
-    typer.Argument(metavar="STORE", help="A SQLite file, sqlite:///FILE, or postgresql://user@host/name."),
-]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the series is called.")]
 TimeOption = Annotated[
     str | None, typer.Option("--time", metavar="COLUMN", help="The column of times; that of `register` by default.")
@@ -50,6 +48,11 @@ IdOption = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="The column of row ids; that of `register` by default.")
 ]
 NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="What is to be remembered with the alarm.")]
+
+
+for command in (notify, channels, outbox):
+    app.command()(command)
+app.command("deliver")(deliver_messages)
 
 
 def _open(store: str, *, create: bool = False) -> Monitor:
@@ -129,7 +132,7 @@ def add(
                 advance(done, len(paths), f"add {path}")
                 added.append(monitor.add(name, path, time=moment or time, id=id, batch=batch or path))
         watched = monitor.watched(name)
-        monitor.deliver()
+        tell_problems(monitor.deliver())
     show(added_document(added, watched), format)
     _leave([watched])
 
@@ -158,7 +161,7 @@ def labels(
             given = read_label_file(file, id=id or monitor.get(name).id, label=label)
             found = monitor.add_labels(name, given.ids, monitor.classes(name, given.labels), cuts=given.cuts)
             watched = monitor.watched(name)
-        monitor.deliver()
+        tell_problems(monitor.deliver())
     row = {"series": name, "joined": found.joined, "changed": found.changed, "waiting": found.waiting}
     notes = [record_sentence(watched)]
     if found.waiting:
@@ -249,7 +252,7 @@ def alarms(
                     raise InputError("NAME must be given to answer an alarm.")
                 answer(name, number, note)
         watched = [monitor.watched(one) for one in names]
-        monitor.deliver()
+        tell_problems(monitor.deliver())
     found = [one for each in watched for one in each.alarms if closed or one.state is not AlarmState.CLOSED]
     show(alarms_document(found), format)
     _leave(watched)

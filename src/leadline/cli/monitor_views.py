@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 def added_document(added: Sequence[Added], watched: Watched) -> Document:
     """Return what became of files."""
-    rows = [
-        {"batch": one.batch, "new": one.new, "rows": one.n_rows, "windows": len(one.windows)} for one in added
-    ]  # fmt: skip
-    table = Table(
-        ["batch", "", "rows", "windows"],
-        [[row["batch"], "added" if row["new"] else "known", f"{row['rows']:,}", str(row["windows"])] for row in rows],
-        left=(0, 1),
-    )
+    rows = [{"batch": one.batch, "new": one.new, "rows": one.n_rows, "windows": len(one.windows)} for one in added]
+    cells = [
+        [one.batch, "added" if one.new else "known", f"{one.n_rows:,}", str(len(one.windows)) if one.new else ""]
+        for one in added
+    ]
+    table = Table(["batch", "", "rows", "windows"], cells, left=(0, 1))
     return Document(
         rows, rows, [table, _status_table([watched])], [*_open_sentences(watched), record_sentence(watched)]
     )

@@ -48,12 +48,12 @@ def reconcile(connection: Connection, entry: catalogue.Entry, now: datetime) -> 
     episodes = judge(entry.series, whole, segments, now=at, windows=windows, resets=resets)
     matched = set()
     for episode in episodes:
-        alarm = next((one for one in known if one.id not in matched and _same(one, episode)), None)
-        if alarm is None:
-            _raise(connection, entry, episode, now)
+        same = [alarm for alarm in known if alarm.id not in matched and _same(alarm, episode)]
+        if same:
+            matched.add(same[0].id)
+            _extend(connection, entry, same[0], episode, now)
         else:
-            matched.add(alarm.id)
-            _extend(connection, entry, alarm, episode, now)
+            _raise(connection, entry, episode, now)
     for alarm in known:
         if alarm.id not in matched and alarm.state != AlarmState.CLOSED.value:
             _close(connection, entry, alarm.id, now, note=_GONE)

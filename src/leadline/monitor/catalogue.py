@@ -97,8 +97,8 @@ def model_of(connection: Connection, digest: str) -> Estimator:
 def _entry(row: Any) -> Entry:
     """Return a row of the table of series."""
     try:
-        given = json.loads(row["settings"]).items()
-        settings = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        settings: dict[str, Any] = json.loads(row["settings"])
+        settings |= {name: tuple(settings[name]) for name in ("by", "classes")}
         registered = from_microseconds(row["registered_at"])
         series = Series(name=row["name"], model_id=row["model"][:16], registered_at=registered, **settings)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

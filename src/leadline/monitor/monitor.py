@@ -21,12 +21,10 @@ from leadline.monitor.history import History, adapted, by_segment, to_history, t
 from leadline.monitor.intake import find_batches, segment_key
 from leadline.monitor.labelling import LabelsAdded
 from leadline.monitor.ledger import hash_ids
-from leadline.monitor.notifications import channels, outbox
-from leadline.monitor.notifications.channels import Channel
-from leadline.monitor.notifications.outbox import Delivered
 from leadline.monitor.page import render_page
 from leadline.monitor.records import Alarm, AlarmState, Point, Series, Watched
 from leadline.monitor.store import Store
+from leadline.monitor.telling import Telling
 from leadline.monitor.upkeep import Pruned
 from leadline.monitor.windows import Every, as_time
 
@@ -38,7 +36,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Monitor:
+class Monitor(Telling):
     """Watches classifiers: takes batches of unlabelled outputs and late labels, and says how accurate they are.
 
     Parameters
@@ -339,38 +337,6 @@ class Monitor:
         entry, _ = self._entry(name)
         with self.store.writing() as connection:
             alarmbook.answer(connection, entry, number, state, note, self._clock())
-
-    # ----------------------------------------------------------------------------------------------------- who is told
-    def notify(self, name: str | None, kind: str, **settings: Any) -> int:
-        """Tell a channel of alarms from now on; return its number.
-
-        Parameters
-        ----------
-        name
-            Of the series; None for all of them.
-        kind
-            ``webhook``, ``slack``, ``email`` or ``command``.
-        settings
-            Of the channel, such as ``url_env="SLACK_URL"``: secrets stay in environment variables, whose names are
-            given. ``docs/notifications.md`` has all of them.
-        """
-        entry = None if name is None else self._entry(name)[0]
-        with self.store.writing() as connection:
-            return channels.add_channel(connection, None if entry is None else entry.id, kind, settings)
-
-    def channels(self) -> tuple[Channel, ...]:
-        """Return who is told of alarms."""
-        with self.store.reading() as connection:
-            return channels.list_channels(connection)
-
-    def remove_channel(self, number: int) -> None:
-        """Tell a channel no more."""
-        with self.store.writing() as connection:
-            channels.remove_channel(connection, number)
-
-    def deliver(self, *, deadline_seconds: float = 30.0) -> Delivered:
-        """Send what is due in the outbox, for so long at most; what fails is tried again later."""
-        return outbox.deliver(self.store.engine, self._clock(), deadline_seconds=deadline_seconds)
 
     # --------------------------------------------------------------------------------------------------------- the page
     def page(

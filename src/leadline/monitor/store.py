@@ -79,6 +79,12 @@ class Store:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             yield connection
 
+    @contextmanager
+    def clear_errors(self) -> Iterator[None]:
+        """Turn what the database says into one clear line, for those who use its engine."""
+        with _clear_errors(self.name):
+            yield
+
     def close(self) -> None:
         """Let go of the database."""
         self.engine.dispose()

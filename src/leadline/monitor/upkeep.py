@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -16,7 +17,8 @@ from leadline.monitor import catalogue
 from leadline.monitor.blobs import unpack_sample, unpack_sums
 from leadline.monitor.catalogue import ALL_ROWS
 from leadline.monitor.ledger import NO_LABEL, Entry
-from leadline.monitor.schema import BATCHES, CELLS, LABELS, LEDGER, WINDOWS
+from leadline.monitor.notifications.outbox import DELIVERED
+from leadline.monitor.schema import ALARMS, BATCHES, CELLS, LABELS, LEDGER, OUTBOX, WINDOWS
 from leadline.monitor.windows import from_microseconds, microseconds
 
 
@@ -43,6 +45,10 @@ def prune(connection: Connection, entry: catalogue.Entry, before: datetime) -> P
         WINDOWS.c.sample.is_not(None),
     )  # fmt: skip
     windows = connection.execute(WINDOWS.update().where(ended).values(sample=None)).rowcount
+    alarms = sa.select(ALARMS.c.id).where(ALARMS.c.series == entry.id)
+    connection.execute(
+        OUTBOX.delete().where(OUTBOX.c.state == DELIVERED, OUTBOX.c.next_at <= limit, OUTBOX.c.alarm.in_(alarms))
+    )
     return Pruned(rows, labels, windows)
 
 
@@ -76,7 +82,7 @@ def faults(connection: Connection, entry: catalogue.Entry) -> Iterator[str]:
     yield from _ledger_faults(connection, entry, whole)
 
 
-def _cell_faults(cells: list[sa.Row], window: sa.Row) -> Iterator[str]:
+def _cell_faults(cells: Sequence[Any], window: Any) -> Iterator[str]:
     """Yield what contradicts itself in a window."""
     try:
         if window.sample is not None:
