@@ -43,7 +43,7 @@ def marked_rows(logits: FloatArray, numbers: NDArray[Any]) -> FloatArray:
 def keep(
     model: Estimator, logits: FloatArray, groups: NDArray[np.intp], numbers: Sequence[int], size: int
 ) -> tuple[dict[int, Reduced], Sample]:
-    """Return the sums of each group of validated rows, by its number, and a sample of all of them.
+    """Return the sums of each group that validated rows are of, by its number, and a sample of all rows.
 
     Parameters
     ----------
@@ -77,9 +77,8 @@ def keep(
             part = reduce_for_keeping(model, block[of_block == place])
             single[place] = single[place] + part if place in single else Reduced(part.sums)
     if stacked:
-        single = {
-            place: Reduced({name: sums[place] for name, sums in stacked.items()}) for place in range(len(numbers))
-        }
+        there = np.flatnonzero(stacked["count"].sum(axis=1)).tolist()
+        single = {place: Reduced({name: sums[place] for name, sums in stacked.items()}) for place in there}
     sample = samples.of(0)
     assert sample is not None
     return {numbers[place]: sums for place, sums in single.items()}, sample
