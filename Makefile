@@ -22,9 +22,10 @@ EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alp
 demo: .venv/core
 	$(BIN)/leadline demo --force
 
+# One thread of linear algebra for each of the two processes: four of them wait for each other on two cores.
 test: lint
 	sh tests/install_programs.sh
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -125,17 +126,18 @@ def explain(
     edges = _edges(top_two(source), of_target)
     wanted = _histogram(_cells(*of_target, edges, c), c)
 
+    cells = [_cells(*top_two(_moved(source, others, *move)), edges, c) for move in product(NOISES, SCALES)]
+    by_class = _ClassCells(np.stack(cells), labels, c)
     best_shift = (np.inf, 0.0, source_marginal, float(n))
+    for marginal, model in zip(*by_class.fit_marginals(wanted, source_marginal), strict=True):
+        effective = float(1.0 / (marginal**2 / by_class.denominator).sum())
+        floor = _noise_floor(wanted, model, len(target), effective)
+        best_shift = min(best_shift, (_squared(wanted, model) - floor, floor, marginal, effective), key=_first)
     best_collapse = (np.inf, 0.0)
     for noise in NOISES:
         bias = np.zeros(c)
         for scale in SCALES:
-            moved = scale * (source + noise * others) if noise else scale * source
-            by_class = _ClassCells(_cells(*top_two(moved), edges, c), labels, c)
-            marginal, model = by_class.fit_marginal(wanted, source_marginal)
-            effective = float(1.0 / (marginal**2 / by_class.denominator).sum())
-            floor = _noise_floor(wanted, model, len(target), effective)
-            best_shift = min(best_shift, (_squared(wanted, model) - floor, floor, marginal, effective), key=_first)
+            moved = _moved(source, others, noise, scale)
             bias = restoring_bias(moved, mean_target, iterations=12, tolerance=1e-4, start=bias)
             model = _histogram(_cells(*top_two(moved + bias.astype(moved.dtype)), edges, c), c)
             floor = _noise_floor(wanted, model, len(target), n)
@@ -154,6 +156,11 @@ def explain(
         effective_rows=best_shift[3],
         share_outside=as_is.share_outside,
     )
+
+
+def _moved(source: FloatArray, others: FloatArray, noise: float, scale: float) -> FloatArray:
+    """Return the source's rows with noise, flatter or sharper."""
+    return scale * (source + noise * others) if noise else scale * source
 
 
 def _first(item: tuple[float, ...]) -> float:
@@ -205,60 +212,98 @@ def _poisson_roots() -> tuple[Array, Array]:
 
 
 class _ClassCells:
-    """P(cell | class) from labelled rows, smoothed by the average class, without a dense table of classes by cells."""
+    """P(cell | class) from labelled rows, smoothed by the average class, without a dense table of classes by cells.
+
+    Of the rows as they are after each of k moves, all at once: with few classes, the calls cost more than the work.
+
+    Parameters
+    ----------
+    cells
+        Shape (k, n, 2): two cells of each row after each move.
+    labels
+        Shape (n,): the classes of the rows.
+    c
+        Number of classes.
+    """
 
     def __init__(self, cells: NDArray[np.intp], labels: IntArray, c: int) -> None:
-        n = len(labels)
-        self._c = c
+        k, n, _ = cells.shape
+        self._shape = (k, 2, c, N_BINS)
         self.denominator = np.bincount(labels, minlength=c) + TEMPLATE_ROWS
         # Which cells the rows of which class are in, and how often; each row has two cells, of one half each.
-        pairs, counts = np.unique(labels[:, None] * (2 * c * N_BINS) + cells, return_counts=True)
-        self._labels, self._cells = np.divmod(pairs, 2 * c * N_BINS)
-        self._counts = 0.5 * counts
+        n_cells = 2 * c * N_BINS
+        found = [np.unique(labels[:, None] * n_cells + moved, return_counts=True) for moved in cells]
+        move = np.repeat(np.arange(k), [len(pairs) for pairs, _ in found])
+        label, cell = np.divmod(np.concatenate([pairs for pairs, _ in found]), n_cells)
+        self._classes, self._cells = move * c + label, move * n_cells + cell
+        self._counts = 0.5 * np.concatenate([counts for _, counts in found])
         # The average class, for either table: shares of the bins where the cell is of the class itself and where it is
         # of another, which other one it is, and what makes up for not being oneself.
-        own = (cells // N_BINS) % c == labels[:, None]
-        bins = cells % N_BINS
-        self._tables = []
-        for table in range(2):
-            mine = own[:, table]
-            # Two pseudo-rows over the bins of both cases: no cell of the target is impossible under every class.
-            hit = np.bincount(bins[mine, table], minlength=N_BINS) + 1.0 / N_BINS
-            miss = np.bincount(bins[~mine, table], minlength=N_BINS) + 1.0 / N_BINS
-            to = np.bincount((cells[~mine, table] // N_BINS) % c, minlength=c) + 0.5
-            to = to / to.sum()
-            total = 2.0 * (n + 2)
-            self._tables.append((hit / total, miss / total, to, 1.0 / (1.0 - np.minimum(to, 1.0 - 1e-9))))
+        tables = np.arange(2 * k).reshape(k, 1, 2)
+        classes, bins = (cells // N_BINS) % c, cells % N_BINS
+        own = classes == labels[:, None]
 
-    def mix(self, marginal: Array) -> Array:
-        """Return the cells of a population with these class shares, shape (2, c * N_BINS)."""
-        weights = marginal / self.denominator
-        template = weights * TEMPLATE_ROWS
-        parts = []
-        for hit, miss, to, scale in self._tables:
-            others = to * ((template * scale).sum() - template * scale)
-            parts.append((template[:, None] * hit + others[:, None] * miss).ravel())
-        own = np.bincount(self._cells, weights=self._counts * weights[self._labels], minlength=2 * self._c * N_BINS)
-        return np.asarray(own.reshape(2, -1) + np.stack(parts))
+        def count(values: NDArray[np.intp], size: int, kept: NDArray[np.bool_]) -> NDArray[np.intp]:
+            return np.bincount((tables * size + values)[kept], minlength=2 * k * size).reshape(k, 2, size)
+
+        total = 2.0 * (n + 2)
+        # Two pseudo-rows over the bins of both cases: no cell of the target is impossible under every class.
+        self._hit = (count(bins, N_BINS, own) + 1.0 / N_BINS) / total
+        self._miss = (count(bins, N_BINS, ~own) + 1.0 / N_BINS) / total
+        to = count(classes, c, ~own) + 0.5
+        self._to = to / to.sum(axis=2, keepdims=True)
+        self._scale = 1.0 / (1.0 - np.minimum(self._to, 1.0 - 1e-9))
+
+    def mix(self, marginals: Array) -> Array:
+        """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
+        k, _, c, _ = self._shape
+        weights = marginals / self.denominator
+        template = (weights * TEMPLATE_ROWS)[:, None]
+        scaled = template * self._scale
+        others = self._to * (scaled.sum(axis=2, keepdims=True) - scaled)
+        smoothed = template[..., None] * self._hit[:, :, None] + others[..., None] * self._miss[:, :, None]
+        of_pairs = self._counts * weights.ravel()[self._classes]
+        own = np.bincount(self._cells, weights=of_pairs, minlength=smoothed.size)
+        return np.asarray((own.reshape(self._shape) + smoothed).reshape(k, 2, c * N_BINS))
 
     def _expected(self, ratio: Array) -> Array:
-        """Return the expectation of a quantity per cell for each class, shape (c,)."""
-        of_cells = self._counts * ratio.ravel()[self._cells]
-        found = np.bincount(self._labels, weights=of_cells, minlength=self._c)
-        for (hit, miss, to, scale), of_table in zip(self._tables, ratio.reshape(2, self._c, N_BINS), strict=True):
-            elsewhere = to * (of_table @ miss)
-            found = found + TEMPLATE_ROWS * (of_table @ hit + scale * (elsewhere.sum() - elsewhere))
-        return np.asarray(found / self.denominator)
+        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * N_BINS)."""
+        k, _, c, _ = self._shape
+        of_pairs = self._counts * ratio.ravel()[self._cells]
+        found = np.bincount(self._classes, weights=of_pairs, minlength=k * c).reshape(k, c)
+        of_cells = ratio.reshape(self._shape)
+        hit, miss = (np.matmul(of_cells, shares[..., None])[..., 0] for shares in (self._hit, self._miss))
+        elsewhere = self._to * miss
+        template = hit + self._scale * (elsewhere.sum(axis=2, keepdims=True) - elsewhere)
+        return np.asarray((found + TEMPLATE_ROWS * template.sum(axis=1)) / self.denominator)
 
-    def fit_marginal(self, target: Array, start: Array, iterations: int = 100) -> tuple[Array, Array]:
-        """Return by EM the class shares that explain the target's cells best, and the cells they give."""
-        marginal = np.maximum(start, 1e-4 / self._c)  # EM never leaves zero
-        marginal = marginal / marginal.sum()
+    def fit_marginals(self, target: Array, start: Array, iterations: int = 100) -> tuple[Array, Array]:
+        """Return by EM the class shares after each move that explain the target's cells best, and the cells they give.
+
+        Parameters
+        ----------
+        target
+            Shape (2, c * N_BINS): shares of the target's cells.
+        start
+            Shape (c,): class shares to begin with.
+        iterations
+            The most.
+
+        Returns
+        -------
+        tuple
+            Class shares of shape (k, c), cells of shape (k, 2, c * N_BINS).
+        """
+        k, _, c, _ = self._shape
+        marginal = np.maximum(start, 1e-4 / c)  # EM never leaves zero
+        marginals = np.tile(marginal / marginal.sum(), (k, 1))
+        moving = np.ones(k, dtype=bool)
         for _ in range(iterations):
-            updated = marginal * self._expected(target / np.maximum(self.mix(marginal), 1e-15))
-            updated = updated / updated.sum()
-            moved = np.abs(updated - marginal).max()
-            marginal = updated
-            if moved < 1e-5:
+            updated = marginals * self._expected(target / np.maximum(self.mix(marginals), 1e-15))
+            updated = updated / updated.sum(axis=1, keepdims=True)
+            steps = np.abs(updated - marginals).max(axis=1)
+            marginals[moving] = updated[moving]
+            moving &= steps >= 1e-5
+            if not moving.any():
                 break
-        return marginal, self.mix(marginal)
+        return marginals, self.mix(marginals)
