@@ -31,9 +31,10 @@ import numpy as np
 from scipy.stats import beta, t
 
 import leadline as ll
+from leadline.estimators.draws import strata_of
 from leadline.labels import intervals, strata
 from leadline.labels.intervals import stratified_accuracy, stratified_interval
-from leadline.labels.plan import correctness_of
+from leadline.labels.target import opened
 from leadline.numeric import of_class
 
 LEVEL = 0.9
@@ -77,16 +78,22 @@ def pairs(data: Path) -> Iterator[Pair]:
                 target = ll.read_outputs(path)
                 if len(target) < LEAST_ROWS:
                     continue
-                scores = auto.source_.log_probabilities(auto.rows_of(target.logits))
+                rows = auto.rows_of(target.logits)
+                scores = auto.source_.log_probabilities(rows)
                 found = {
-                    "auto": correctness_of(auto, target)[0],
-                    "alsa": correctness_of(alsa, target)[0],
+                    "auto": correctness_of(auto, target, rows),
+                    "alsa": correctness_of(alsa, target, rows),
                     "confidence": np.exp(of_class(scores, target.predictions)),
                 }
                 found["mean"] = np.mean(list(found.values()), axis=0)
                 table = model.split("_")[0].rstrip("123") if suite == "tabular_time" else suite
                 yield Pair(table, f"{model}/{path.stem}", target.predictions == target.labels, found)
             print(suite, model, file=sys.stderr, flush=True)
+
+
+def correctness_of(model: ll.Estimator, target: ll.Outputs, rows: Any) -> Any:
+    with opened(model, target) as one:
+        return one.correctness(rows)
 
 
 def shipped(right: Any, labelled: Any, sizes: Any) -> tuple[Any, Any]:
@@ -120,11 +127,11 @@ def simulate(
 ) -> dict[str, float]:
     """Return coverage, width against Clopper and Pearson, and bias over simulated plans."""
     truth, n_rows = right.mean(), len(right)
-    cut = strata.strata_of(correctness, strata.cut_points(correctness, budget or n))
+    cut = strata_of(correctness, strata.cut_points(correctness, budget or n))
     sizes, good = np.bincount(cut), np.bincount(cut, weights=right).astype(int)
-    counts = strata.allocate(correctness, cut, budget or n)
+    counts = strata.allocate(correctness, cut, sizes, budget or n)
     if budget:
-        counts = np.bincount(cut[strata.draw(cut, counts, int(rng.integers(2**32)))[:n]], minlength=len(sizes))
+        counts = np.bincount(strata.turns(counts, int(rng.integers(2**32)))[:n], minlength=len(sizes))
     seen = np.stack(
         [rng.hypergeometric(g, m - g, k, PLANS) for g, m, k in zip(good, sizes, counts, strict=True)], axis=1
     )
@@ -170,11 +177,13 @@ VARIANTS: dict[str, tuple[str, Any, dict[str, Any]]] = {
 def stopping(pair: Pair, rng: np.random.Generator, plans: int = 200, most: int = 400) -> tuple[float, float, float]:
     """Return coverage and labels used where labelling stops at the first interval that is narrow enough."""
     correctness, right, covered, used = pair.correctness["auto"], pair.right, [], []
-    cut = strata.strata_of(correctness, strata.cut_points(correctness, most))
-    sizes, counts = np.bincount(cut), strata.allocate(correctness, cut, most)
+    cut = strata_of(correctness, strata.cut_points(correctness, most))
+    sizes = np.bincount(cut)
+    counts = strata.allocate(correctness, cut, sizes, most)
     looks = np.arange(20, most + 1, 20)
     for _ in range(plans):
-        rows = strata.draw(cut, counts, int(rng.integers(2**32)))
+        drawn = [rng.permutation(np.flatnonzero(cut == h))[:count] for h, count in enumerate(counts)]
+        rows = strata.arrange(drawn, int(rng.integers(2**32)))
         seen = np.cumsum(np.eye(len(sizes), dtype=int)[cut[rows]] * right[rows][:, None], axis=0)[looks - 1]
         drawn = np.cumsum(np.eye(len(sizes), dtype=int)[cut[rows]], axis=0)[looks - 1]
         for k, labelled, good in zip(looks, drawn, seen, strict=True):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from leadline.data.outputs import Outputs
     from leadline.engines.accumulator import Accumulator
     from leadline.engines.arrow import estimate_files
+    from leadline.engines.table import Table
     from leadline.errors import InputError, PluginWarning
     from leadline.estimators import (
         ALSA,
@@ -86,6 +87,7 @@ _HOME = {
     "Segment": "leadline.results.estimates",
     "Shift": "leadline.results.shift",
     "ShiftKind": "leadline.results.shift",
+    "Table": "leadline.engines.table",
     "ThresholdedTransport": _ESTIMATORS,
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
@@ -137,6 +139,7 @@ __all__ = [
     "Segment",
     "Shift",
     "ShiftKind",
+    "Table",
     "ThresholdedTransport",
     "__version__",
     "band_width",

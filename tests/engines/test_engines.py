@@ -228,7 +228,7 @@ def test_names_of_keys() -> None:
 def test_segments_in_memory_are_those_of_one_column(make_outputs: Maker) -> None:
     day = np.array([2.0, 1.0, np.nan] * 100)
     outputs = make_outputs(300, metadata={"day": day})
-    numbers, labels = segment_rows(outputs, ["day"])
+    numbers, labels = segment_rows(outputs.metadata, len(outputs), ["day"])
     expected = outputs.groups("day")
     assert [labels[i][0] for i in ordered(labels)] == list(expected)
     for i, (value,) in enumerate(labels):

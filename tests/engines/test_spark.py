@@ -211,3 +211,22 @@ def test_command(spark: Any, lake: Path, make_outputs: Maker, run: Run, tmp_path
         assert skipped[0]["n_samples"] == here[0]["n_samples"]
     finally:
         bad.unlink()
+
+
+def test_a_plan_of_labels_is_the_local_one(spark: Any, lake: Path, make_outputs: Maker) -> None:
+    del spark  # it is the active session
+    model = fitted("auto", make_outputs)
+    local, remote = (leadline.Table(str(lake), engine=engine) for engine in ("arrow", "spark"))
+    plan = leadline.plan_labels(model, local, budget=80, seed=3)
+    assert leadline.plan_labels(model, remote, budget=80, seed=3).to_dict() == plan.to_dict()
+    labels = np.arange(60) % CLASSES
+    found, expected = (
+        leadline.estimate_with_labels_by(model, table, plan, labels, ["country", "time:week"])
+        for table in (remote, local)
+    )
+    assert len(found) >= 2
+    assert found.overall.truth == expected.overall.truth is not None
+    for one, other in zip((found.overall, *found), (expected.overall, *expected), strict=True):
+        assert (one.group, one.truth) == (other.group, other.truth)
+        assert one.estimate.interval == other.estimate.interval
+        assert one.estimate.by_class == other.estimate.by_class

@@ -11,6 +11,7 @@ import pytest
 import leadline as ll
 from leadline import InputError, LabelPlan, Outputs, estimate_with_labels, estimate_with_labels_by, plan_labels
 from leadline.labels.intervals import exact_interval
+from leadline.labels.target import LabelTarget, opened
 
 Maker = Callable[..., Outputs]
 NAMES = ["ant", "bee", "cat", "dog", "elk"]
@@ -33,8 +34,15 @@ def target(labelled: Outputs) -> Outputs:
 
 
 @pytest.fixture(scope="module")
-def plan(model: ll.Auto, target: Outputs) -> LabelPlan:
-    return plan_labels(model, target, budget=200, seed=0)
+def rows(model: ll.Auto, target: Outputs) -> LabelTarget:
+    """Return the target as it is opened once for several plans: what the model alone says of it is worked out once."""
+    with opened(model, target) as found:
+        return found
+
+
+@pytest.fixture(scope="module")
+def plan(model: ll.Auto, rows: LabelTarget) -> LabelPlan:
+    return plan_labels(model, rows, budget=200, seed=0)
 
 
 def labels_of(labelled: Outputs, plan: LabelPlan) -> Any:
@@ -59,11 +67,11 @@ def test_estimate_and_what_it_says_beside(model: ll.Auto, target: Outputs, label
     assert [entry.label for entry in found.by_class] == NAMES
 
 
-def test_mean_over_plans_is_the_truth_and_intervals_cover(model: ll.Auto, target: Outputs, labelled: Outputs) -> None:
+def test_mean_over_plans_is_the_truth_and_intervals_cover(model: ll.Auto, rows: LabelTarget, labelled: Outputs) -> None:
     found = []
     for seed in range(40):
-        plan = plan_labels(model, target, budget=80, seed=seed)
-        found.append(estimate_with_labels(model, target, plan, labels_of(labelled, plan)[:60]))
+        plan = plan_labels(model, rows, budget=80, seed=seed)
+        found.append(estimate_with_labels(model, rows, plan, labels_of(labelled, plan)[:60]))
     truth = labelled.accuracy
     assert truth is not None
     values = np.array([one.accuracy for one in found])
@@ -71,45 +79,43 @@ def test_mean_over_plans_is_the_truth_and_intervals_cover(model: ll.Auto, target
     assert np.mean([one.interval[0] <= truth <= one.interval[1] for one in found]) >= 0.775  # 90 % less 2.6 deviations
 
 
-def test_confidently_wrong_is_noticed(model: ll.Auto, target: Outputs, labelled: Outputs, plan: LabelPlan) -> None:
+def test_confidently_wrong_is_noticed(model: ll.Auto, rows: LabelTarget, labelled: Outputs, plan: LabelPlan) -> None:
     wrong = (labels_of(labelled, plan) + 1) % 5
-    found = estimate_with_labels(model, target, plan, wrong[:100])
+    found = estimate_with_labels(model, rows, plan, wrong[:100])
     assert not found.diagnostics["agrees"]
-    assert found.interval[1] < model.estimate(target).interval[0]
+    assert found.interval[1] < rows.estimate().interval[0]
     assert "disagree" in found.explain()
 
 
 def test_names_indices_and_gaps_are_the_same_labels(
-    model: ll.Auto, target: Outputs, labelled: Outputs, plan: LabelPlan
+    model: ll.Auto, rows: LabelTarget, labelled: Outputs, plan: LabelPlan
 ) -> None:
     indices = labels_of(labelled, plan)
     names = [NAMES[i] for i in indices]
     with_gap = indices.astype(float)
     with_gap[-1] = np.nan
-    answers = [
-        estimate_with_labels(model, target, plan, given).accuracy for given in (indices, names, indices.tolist())
-    ]
+    answers = [estimate_with_labels(model, rows, plan, given).accuracy for given in (indices, names, indices.tolist())]
     assert len(set(answers)) == 1
-    assert estimate_with_labels(model, target, plan, with_gap).diagnostics["n_labels"] == 199
+    assert estimate_with_labels(model, rows, plan, with_gap).diagnostics["n_labels"] == 199
 
 
-def test_a_simple_random_sample_has_the_exact_interval(model: ll.Auto, target: Outputs, labelled: Outputs) -> None:
-    plan = plan_labels(model, target, budget=50, stratified=False)
+def test_a_simple_random_sample_has_the_exact_interval(model: ll.Auto, rows: LabelTarget, labelled: Outputs) -> None:
+    plan = plan_labels(model, rows, budget=50, stratified=False)
     labels = labels_of(labelled, plan)
-    found = estimate_with_labels(model, target, plan, labels)
+    found = estimate_with_labels(model, rows, plan, labels)
     right = int(np.sum(labels == labelled.predictions[plan.rows]))
     assert found.interval == exact_interval(right, 50, 3000, 0.9)
     assert found.accuracy == pytest.approx(right / 50)
 
 
 def test_rows_left_out_count_against_both_ends(
-    model: ll.Auto, target: Outputs, labelled: Outputs, plan: LabelPlan
+    model: ll.Auto, rows: LabelTarget, labelled: Outputs, plan: LabelPlan
 ) -> None:
     labels = labels_of(labelled, plan)[:100].astype(object)
-    whole = estimate_with_labels(model, target, plan, labels)
+    whole = estimate_with_labels(model, rows, plan, labels)
     gaps = labels.copy()
     gaps[[3, 40, 70]] = None
-    found = estimate_with_labels(model, target, plan, gaps)
+    found = estimate_with_labels(model, rows, plan, gaps)
     assert (found.diagnostics["n_labels"], found.diagnostics["n_skipped"]) == (97, 3)
     # Whatever the three rows are, the interval with them is inside.
     assert found.interval[0] <= whole.interval[0]
@@ -117,29 +123,29 @@ def test_rows_left_out_count_against_both_ends(
 
 
 def test_labels_after_too_many_gaps_are_set_aside(
-    model: ll.Auto, target: Outputs, labelled: Outputs, plan: LabelPlan
+    model: ll.Auto, rows: LabelTarget, labelled: Outputs, plan: LabelPlan
 ) -> None:
     labels = labels_of(labelled, plan).astype(object)
     labels[60:120] = None
-    found = estimate_with_labels(model, target, plan, labels)
+    found = estimate_with_labels(model, rows, plan, labels)
     assert (found.diagnostics["n_labels"], found.diagnostics["n_set_aside"]) == (60, 80)
-    assert found.accuracy == estimate_with_labels(model, target, plan, labels[:60]).accuracy
+    assert found.accuracy == estimate_with_labels(model, rows, plan, labels[:60]).accuracy
 
 
 def test_segments_and_classes_have_their_own(
-    model: ll.Auto, target: Outputs, labelled: Outputs, plan: LabelPlan
+    model: ll.Auto, rows: LabelTarget, labelled: Outputs, plan: LabelPlan
 ) -> None:
     labels = labels_of(labelled, plan)
-    table = estimate_with_labels_by(model, target, plan, labels, "channel")
+    table = estimate_with_labels_by(model, rows, plan, labels, "channel")
     assert [row.group["channel"] for row in table] == ["app", "web"]
-    assert table.overall.estimate.interval == estimate_with_labels(model, target, plan, labels).interval
+    assert table.overall.estimate.interval == estimate_with_labels(model, rows, plan, labels).interval
     assert sum(row.estimate.diagnostics["n_labels"] for row in table) == 200
-    wider = estimate_with_labels_by(model, target, plan, labels, ["channel"], together=True)
+    wider = estimate_with_labels_by(model, rows, plan, labels, ["channel"], together=True)
     for row, other in zip(table, wider, strict=True):
         truth = labelled.predictions[labelled.metadata["channel"] == row.group["channel"]]
         assert row.estimate.n_samples == len(truth)
         assert other.estimate.interval[0] < row.estimate.interval[0]
-    few = estimate_with_labels(model, target, plan, labels[:20])
+    few = estimate_with_labels(model, rows, plan, labels[:20])
     assert {entry.accuracy for entry in few.by_class if entry.accuracy is not None} == set()
 
 
@@ -177,6 +183,6 @@ def test_another_model_is_refused(make_outputs: Maker, target: Outputs, plan: La
         ([0.5, 1.0], "labels must be"),
     ],
 )
-def test_wrong_labels(model: ll.Auto, target: Outputs, plan: LabelPlan, labels: Any, reason: str) -> None:
+def test_wrong_labels(model: ll.Auto, rows: LabelTarget, plan: LabelPlan, labels: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        estimate_with_labels(model, target, plan, labels)
+        estimate_with_labels(model, rows, plan, labels)

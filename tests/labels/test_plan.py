@@ -11,7 +11,8 @@ import pytest
 
 import leadline as ll
 from leadline import InputError, LabelPlan, Outputs, plan_labels
-from leadline.labels.strata import allocate, cut_points, draw, strata_of
+from leadline.estimators.draws import row_keys, strata_of
+from leadline.labels.strata import allocate, arrange, cut_points
 
 Maker = Callable[..., Outputs]
 
@@ -44,9 +45,16 @@ def test_every_beginning_has_its_share_of_every_stratum(model: ll.Auto, target: 
         assert (np.abs(counts - whole * k / 200) <= 1).all()
 
 
+def draw(strata: Any, counts: list[int], seed: int) -> Any:
+    """Return rows as a plan has them: of each stratum so many with the smallest keys, and the strata in turns."""
+    rows = [np.flatnonzero(strata == h) for h in range(len(counts))]
+    smallest = [part[np.argsort(row_keys(part, seed))] for part in rows]
+    return arrange([part[:count] for part, count in zip(smallest, counts, strict=True)], seed)
+
+
 def test_every_row_of_a_stratum_is_as_likely_at_every_place() -> None:
     strata = np.repeat([0, 1], [6, 4])
-    plans = np.stack([draw(strata, np.array([3, 2]), seed) for seed in range(6000)])
+    plans = np.stack([draw(strata, [3, 2], seed) for seed in range(6000)])
     first = np.bincount(plans[:, :2].ravel(), minlength=10)
     for rows in (slice(0, 6), slice(6, 10)):
         part = first[rows]
@@ -55,7 +63,7 @@ def test_every_row_of_a_stratum_is_as_likely_at_every_place() -> None:
 
 
 def test_pairs_of_rows_are_drawn_together_as_often_as_others() -> None:
-    plans = np.stack([draw(np.zeros(8, dtype=np.int64), np.array([2]), seed) for seed in range(8000)])
+    plans = np.stack([draw(np.zeros(8), [2], seed) for seed in range(8000)])
     together = np.bincount(plans.min(axis=1) * 8 + plans.max(axis=1), minlength=64)
     together = together[together > 0]
     assert len(together) == 28
@@ -80,7 +88,7 @@ def test_allocation_keeps_the_budget_and_the_bounds() -> None:
     correctness = np.concatenate([np.full(3, 0.5), np.full(997, 0.99)])
     strata = np.repeat([0, 1], [3, 997])
     for budget in (2, 10, 999, 1000):
-        counts = allocate(correctness, strata, budget)
+        counts = allocate(correctness, strata, np.array([3, 997]), budget)
         assert counts.sum() == budget
         assert (counts >= 1).all()
         assert (counts <= [3, 997]).all()

@@ -34,7 +34,16 @@ from leadline.cli.options import (
     split,
     without_folder,
 )
-from leadline.cli.targets import ENGINES, Request, estimates_of, find_requests, remarks
+from leadline.cli.targets import (
+    EngineOption,
+    MasterOption,
+    Request,
+    WhereOption,
+    estimates_of,
+    find_requests,
+    one_target,
+    remarks,
+)
 from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.estimates import MISSING
@@ -139,27 +148,13 @@ def estimate(
             "(or hour, day, month).",
         ),
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--where", metavar="CONDITION", help="Take only such rows: \"country = 'de' and time >= '2026-01-01'\"."
-        ),
-    ] = None,
+    where: WhereOption = None,
     skip_bad: Annotated[
         bool,
         typer.Option("--skip-bad", help="Leave out bad files and rows of a table, and say so, instead of stopping."),
     ] = False,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            metavar="|".join(ENGINES),
-            help="Treat each TARGET as one table, streamed through this machine (arrow) or on a cluster (spark).",
-        ),
-    ] = None,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
-    ] = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
     labelled: Annotated[
         str | None,
         typer.Option(
@@ -200,10 +195,6 @@ def estimate(
         raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    if engine is not None and engine not in ENGINES:
-        raise InputError(f"--engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
-    if master is not None and engine != "spark":
-        raise InputError("--master is that of a Spark cluster; give --engine spark with it.")
     keys = split(by, "--by") or []
     if together and not keys:
         raise InputError("--together is about the segments of --by; give --by with it.")
@@ -213,10 +204,10 @@ def estimate(
         master=master,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
-    if labelled is not None and (len(wanted) > 1 or where is not None or skip_bad or engine is not None):
-        raise InputError(
-            "--labelled is about one whole TARGET; give one file, without --where, --skip-bad or --engine."
-        )
+    if labelled is not None:
+        one_target(wanted, "--labelled")
+        if skip_bad:
+            raise InputError("--labelled is about the rows of a plan, all of them; leave out --skip-bad.")
     inputs = [model, *(target.place for target in wanted), *([] if labelled is None else [labelled])]
     files = [Path(place) for place in inputs if Path(place).exists()]
     require_result(output, format, files, force=force)
@@ -228,7 +219,7 @@ def estimate(
             if labelled is None:
                 found[target.name] = estimates_of(estimator, target, request, advance)
             else:
-                found[target.name] = labelled_estimates(estimator, target, labelled, request)
+                found[target.name] = labelled_estimates(estimator, target, labelled, request, advance)
             for remark in remarks(found[target.name].left_out):
                 warn(remark, quiet=quiet)
     lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +22,17 @@ from leadline.cli.options import (
     require_new,
     split,
 )
-from leadline.cli.targets import Request, Target, read_target
+from leadline.cli.targets import (
+    Advance,
+    EngineOption,
+    MasterOption,
+    Request,
+    Target,
+    WhereOption,
+    find_requests,
+    label_target,
+    one_target,
+)
 from leadline.cli.terminal import progress, show, tell
 from leadline.errors import InputError
 from leadline.results.render import Document, Table, percent
@@ -33,7 +45,13 @@ if TYPE_CHECKING:
 
 def plan(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A file of unlabelled outputs.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A file of unlabelled outputs, or a table in many: a folder, a URL, or 'logs/**/*.parquet'.",
+        ),
+    ],
     *,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The file of rows to label: .csv or .parquet.")
@@ -54,6 +72,9 @@ def plan(
         bool,
         typer.Option("--find-errors", help="Take the rows most likely wrong, to mend them; they measure nothing."),
     ] = False,
+    where: WhereOption = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
     logits: LogitsOption = None,
     probabilities: ProbabilitiesOption = None,
     score: ScoreOption = None,
@@ -76,34 +97,39 @@ def plan(
 
     if find_errors and simple:
         raise InputError("--simple is about samples; --find-errors draws none. Give one of them.")
-    require_new(output, [require_file(model), require_file(target)], "the plan", force=force)
-    columns, shown = columns_of(logits, probabilities, score, positive, None), split(keep, "--keep") or []
-    estimator = load(model)
-    with progress("plan", quiet=quiet):
-        outputs = read_target(estimator, target, split(classes, "--classes"), columns)
+    columns = columns_of(logits, probabilities, score, positive, None)
+    request = Request(where=where, classes=split(classes, "--classes"), columns=columns, master=master)
+    wanted = one_target(find_requests([target], engine, request), "plan")
+    inputs = [require_file(model), *(Path(place) for place in (wanted.place,) if Path(place).exists())]
+    require_new(output, inputs, "the plan", force=force)
+    shown, estimator = split(keep, "--keep") or [], load(model)
+    with progress("plan", quiet=quiet) as advance, label_target(estimator, wanted, request, advance) as rows_of:
         if find_errors:
-            rows, correctness = likely_errors(estimator, outputs, budget)
-            write_errors(output, rows, correctness, outputs, id=id, keep=shown, force=force)
+            rows, correctness = likely_errors(estimator, rows_of, budget)
+            write_errors(output, rows, correctness, rows_of, id=id, keep=shown, force=force)
             document = _errors_document(output, target, len(rows), float(correctness.mean()))
         else:
-            drawn = plan_labels(estimator, outputs, budget, seed, stratified=not simple)
-            write_sheet(output, drawn, outputs, id=id, keep=shown, force=force)
+            drawn = plan_labels(estimator, rows_of, budget, seed, stratified=not simple)
+            write_sheet(output, drawn, rows_of, id=id, keep=shown, force=force)
             document = _plan_document(output, target, drawn)
     show(document, format)
     if not find_errors:
-        tell(f"Next: leadline estimate {model} {target} --labelled {output}", quiet=quiet)
+        again = [model, target, *(["--where", where] if where else []), *(["--engine", engine] if engine else [])]
+        tell(f"Next: leadline estimate {shlex.join(again)} --labelled {shlex.quote(output)}", quiet=quiet)
 
 
-def labelled_estimates(estimator: Estimator, target: Target, labelled: str, request: Request) -> Estimates:
+def labelled_estimates(
+    estimator: Estimator, target: Target, labelled: str, request: Request, advance: Advance
+) -> Estimates:
     """Return the estimates for a target and its segments from a plan that people have labelled."""
     from leadline.labels.evaluation import estimate_with_labels_by
     from leadline.labels.sheets import read_sheet
 
-    outputs = read_target(estimator, target.place, request.classes, request.columns)
-    drawn, labels = read_sheet(labelled, estimator, outputs)
-    return estimate_with_labels_by(
-        estimator, outputs, drawn, labels, request.by, request.confidence_level, together=request.together
-    )
+    with label_target(estimator, target, request, advance) as rows:
+        drawn, labels = read_sheet(labelled, rows)
+        return estimate_with_labels_by(
+            estimator, rows, drawn, labels, request.by, request.confidence_level, together=request.together
+        )
 
 
 def _plan_document(output: str, target: str, drawn: LabelPlan) -> Document:

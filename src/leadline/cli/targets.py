@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from leadline.cli.options import find_targets
+from leadline.engines import ENGINES
 from leadline.errors import InputError
 
 if TYPE_CHECKING:
     from leadline.data.columns import Columns
     from leadline.data.outputs import Outputs
+    from leadline.engines.arrow import StreamProgress
     from leadline.estimators import Estimator
+    from leadline.labels.target import LabelTarget
     from leadline.results.estimates import Estimates, LeftOut
 
 _STREAM_FROM = 64 << 20  # bytes of a single file, above which it is streamed rather than read whole
 _TOLD = 5  # bad files that are named
 
 Advance = Callable[[int, int, str], None]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Take only such rows: \"country = 'de' and time >= '2026-01-01'\"."
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="|".join(ENGINES),
+        help="Treat each TARGET as one table, streamed through this machine (arrow) or on a cluster (spark).",
+    ),
+]  # fmt: skip
+MasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
+]
 
 
 @dataclass(frozen=True)
@@ -47,13 +69,13 @@ class Target:
 class Request:
     """What to estimate: options of the command that all engines understand."""
 
-    by: tuple[str, ...]
-    where: str | None
-    skip_bad: bool
-    confidence_level: float
-    together: bool
-    classes: list[str] | None
-    columns: Columns | None
+    by: tuple[str, ...] = ()
+    where: str | None = None
+    skip_bad: bool = False
+    confidence_level: float = 0.9
+    together: bool = False
+    classes: list[str] | None = None
+    columns: Columns | None = None
     master: str | None = None
 
 
@@ -65,6 +87,10 @@ def find_requests(words: Sequence[str], engine: str | None, request: Request) ->
     """
     from leadline.engines.lake import SUFFIXES, is_url
 
+    if engine is not None and engine not in ENGINES:
+        raise InputError(f"--engine must be one of {', '.join(ENGINES)}; got {engine!r}.")
+    if request.master is not None and engine != "spark":
+        raise InputError("--master is that of a Spark cluster; give --engine spark with it.")
     if engine is not None:
         return [Target(word, word, engine) for word in dict.fromkeys(words)]
 
@@ -82,6 +108,13 @@ def find_requests(words: Sequence[str], engine: str | None, request: Request) ->
         must_stream = request.where is not None or request.skip_bad or path.stat().st_size > _STREAM_FROM
         targets.append(Target(name, str(path), "arrow" if can_stream and must_stream else None))
     return targets + [Target(word, word, "arrow") for word in tables]
+
+
+def one_target(targets: Sequence[Target], what: str) -> Target:
+    """Return the only target; refuse more than one."""
+    if len(targets) > 1:
+        raise InputError(f"{what} is about one TARGET; got {len(targets)}. A folder of Parquet files is one table.")
+    return targets[0]
 
 
 def estimates_of(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
@@ -118,6 +151,29 @@ def read_target(estimator: Estimator, place: str, classes: Sequence[str] | None,
         raise BadFileError(str(error)) from error
 
 
+def label_target(
+    estimator: Estimator, target: Target, request: Request, advance: Advance
+) -> AbstractContextManager[LabelTarget]:
+    """Give a target as plans and labels take it, wherever its rows are."""
+    from leadline.engines.table import Table
+    from leadline.labels.target import opened
+
+    if target.engine is None:
+        return opened(estimator, read_target(estimator, target.place, request.classes, request.columns))
+    columns = columns_for(estimator, request.columns)
+    table = Table(target.place, request.where, request.classes, columns, target.engine, request.master)
+    return opened(estimator, table, _reporter(target, advance))
+
+
+def _reporter(target: Target, advance: Advance) -> StreamProgress:
+    """Return what tells how far a table has been read."""
+
+    def report(done: int, total: int, rows: int, rate: float) -> None:
+        advance(done, total, f"{target.name}: {rows:,} rows, {rate:,.0f} rows/s")
+
+    return report
+
+
 def _in_memory(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
     """Read a file whole."""
     del advance
@@ -131,13 +187,10 @@ def _streamed(estimator: Estimator, target: Target, request: Request, advance: A
     """Stream a table through this machine."""
     from leadline.engines.arrow import estimate_files
 
-    def report(done: int, total: int, rows: int, rate: float) -> None:
-        advance(done, total, f"estimate {target.name}: {rows:,} rows, {rate:,.0f} rows/s")
-
     return estimate_files(
         estimator, target.place, by=request.by, where=request.where, confidence_level=request.confidence_level,
         together=request.together, skip_bad=request.skip_bad, classes=request.classes, columns=request.columns,
-        progress=report,
+        progress=_reporter(target, advance),
     )  # fmt: skip
 
 
@@ -160,7 +213,6 @@ _ENGINES: Mapping[str | None, Callable[[Estimator, Target, Request, Advance], Es
     "arrow": _streamed,
     "spark": _on_spark,
 }
-ENGINES = tuple(name for name in _ENGINES if name is not None)
 
 
 def remarks(left_out: Sequence[LeftOut]) -> list[str]:

@@ -227,7 +227,7 @@ class Outputs:
         """
         from leadline.data.segments import ordered, segment_rows
 
-        numbers, labels = segment_rows(self, [column])
+        numbers, labels = segment_rows(self.metadata, len(self), [column])
         return {labels[i][0]: np.flatnonzero(numbers == i) for i in ordered(labels)}
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import one_line
-from leadline.data.outputs import Outputs
 from leadline.data.tables import storable
 from leadline.errors import InputError
 
@@ -192,25 +191,29 @@ def ordered(labels: Sequence[tuple[Any, ...]]) -> list[int]:
     return sorted(range(len(labels)), key=lambda i: [(value is None, value) for value in labels[i]])
 
 
-def segment_rows(outputs: Outputs, by: Sequence[str]) -> tuple[NDArray[np.intp], list[tuple[Any, ...]]]:
+def segment_rows(
+    metadata: Mapping[str, NDArray[Any]], n_rows: int, by: Sequence[str]
+) -> tuple[NDArray[np.intp], list[tuple[Any, ...]]]:
     """Return the number of each row's segment, shape (n,), and the values that make up each segment.
 
     Parameters
     ----------
-    outputs
-        Outputs with metadata.
+    metadata
+        Columns of shape (n,).
+    n_rows
+        The number of rows n.
     by
         Names, as :func:`resolve` understands them.
     """
     import pyarrow as pa
 
     columns = {}
-    for name, values in outputs.metadata.items():
+    for name, values in metadata.items():
         try:
             columns[name] = pa.array(storable(values), from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError):
-            columns[name] = pa.nulls(len(outputs), pa.list_(pa.null()))  # of no type to group by
+            columns[name] = pa.nulls(n_rows, pa.list_(pa.null()))  # of no type to group by
     keys = resolve(by, {name: column.type for name, column in columns.items()})
     groups = Groups(len(keys))
-    numbers = groups.numbers([key.values(columns[key.column]) for key in keys], len(outputs))
+    numbers = groups.numbers([key.values(columns[key.column]) for key in keys], n_rows)
     return numbers, groups.labels()

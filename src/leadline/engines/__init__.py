@@ -3,3 +3,5 @@
 All engines do one thing: they reduce blocks of rows to sums, by group, and add the sums up
 (:mod:`leadline.engines.groups`). They differ in where the blocks come from and where the work is done.
 """
+
+ENGINES = ("arrow", "spark")  # streamed through this machine, or on a cluster

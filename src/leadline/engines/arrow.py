@@ -87,13 +87,10 @@ def estimate_files(
     """
     condition = None if where is None else conditions.parse(where)
     model._check_fitted()
-    mapping = columns or model.columns_ or Columns()
-    learned = model.source_.decision_threshold
-    if mapping.threshold not in (None, learned):
-        raise InputError(f"threshold of columns must be that of fit, {learned}; got {mapping.threshold}. Leave it out.")
-    stream = _Stream(
-        find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes, columns=mapping, progress=progress
-    )
+    stream = Stream(
+        find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes,
+        columns=mapping_of(model, columns), progress=progress,
+    )  # fmt: skip
     while True:
         try:
             found = drive(model, stream.scan, grouped=bool(by))
@@ -108,12 +105,34 @@ def estimate_files(
         )
 
 
+def mapping_of(model: Estimator, columns: Columns | None) -> Columns:
+    """Return which columns of a table hold what: as given, or else as the model learned."""
+    mapping = columns or model.columns_ or Columns()
+    learned = model.source_.decision_threshold
+    if mapping.threshold not in (None, learned):
+        raise InputError(f"threshold of columns must be that of fit, {learned}; got {mapping.threshold}. Leave it out.")
+    return mapping
+
+
 class _FilesChanged(Exception):  # noqa: N818 - a signal, never shown
     """A file that an earlier pass read turned out bad."""
 
 
-class _Stream:
-    """Files as blocks, over and over."""
+class Stream:
+    """Files as blocks, over and over.
+
+    Attributes
+    ----------
+    groups, keys
+        Numbers for the groups seen so far, and what they are made by.
+    left_out
+        What was bad, by file.
+
+    Notes
+    -----
+    Rows are numbered from file to file. Those that do not meet the condition count too, so that no row's number depends
+    on it.
+    """
 
     def __init__(
         self,
@@ -122,10 +141,10 @@ class _Stream:
         by: Sequence[str],
         condition: conditions.Condition | None,
         *,
-        skip_bad: bool,
-        classes: Sequence[str] | None,
         columns: Columns,
-        progress: StreamProgress | None,
+        skip_bad: bool = False,
+        classes: Sequence[str] | None = None,
+        progress: StreamProgress | None = None,
     ) -> None:
         self.files, self.model, self.by, self.condition = files, model, by, condition
         self.skip_bad, self.classes, self.columns, self.progress = skip_bad, classes, columns, progress
@@ -134,6 +153,7 @@ class _Stream:
         self.bad: set[str] = set()
         self.left_out: dict[str, LeftOut] = {}
         self.low, self.high = np.inf, -np.inf
+        self._next_start = 0
 
     # ------------------------------------------------------------------------------------------------ one pass
     def scan(self, one: Pass) -> GroupSums:
@@ -164,6 +184,7 @@ class _Stream:
 
     def _blocks(self) -> Iterator[tuple[LakeFile, Block | None]]:
         """Yield the blocks of all files; None withdraws a file that turned out bad."""
+        self._next_start = 0
         for file in self.files:
             if file.name in self.bad:
                 continue
@@ -197,7 +218,7 @@ class _Stream:
         import pyarrow as pa
 
         fragment = file.open()
-        schema = _with_partition_fields(fragment.physical_schema, file)
+        schema = with_partition_fields(fragment.physical_schema, file)
         logits, label = self.columns.find(schema.names), self.columns.label_in(schema.names)
         types = {name: schema.field(name).type for name in schema.names if name not in (*logits, label)}
         keys = resolve(self.by, types, "this file")
@@ -209,7 +230,7 @@ class _Stream:
             needed |= conditions.columns(self.condition)
             if hasattr(fragment, "row_groups"):
                 fragment = fragment.subset(filter=expression, schema=schema)
-        positions = _Positions(fragment)
+        start, positions = self._next_start, Positions(fragment)
         names = [name for name in schema.names if name in needed]
         scanner = open_scanner(fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_))
         skipped, n_read = 0, 0
@@ -224,14 +245,19 @@ class _Stream:
             found, left = self._clean(file, table, logits, rows)
             skipped += left
             if found is not None:
-                yield self._block(found, keys, label, classes)
+                table, matrix, kept = found
+                yield self._block(table, matrix, start + kept, keys, label, classes)
+        self._next_start += positions.n_rows
         if skipped:
             self.left_out[file.name] = LeftOut(file.name, skipped, f"{file.name}: {skipped:,} of {n_read:,} rows.")
 
     def _clean(
         self, file: LakeFile, table: Any, logits: list[str], rows: Any
-    ) -> tuple[tuple[Any, FloatArray] | None, int]:
-        """Return a table and its logits without bad rows, and how many these were; a bad row stops, unless skipped."""
+    ) -> tuple[tuple[Any, FloatArray, Any] | None, int]:
+        """Return a table, its logits and its rows' numbers without bad rows, and how many these were.
+
+        Without leave to skip it, a bad row stops.
+        """
         matrix, good = good_rows(table, logits, self.model, self.columns)
         left = 0
         if good is not None:
@@ -240,21 +266,22 @@ class _Stream:
                 raise BadFileError(
                     f"{file.name}: logits must be known and finite (not null, NaN or infinity); row {row} breaks this."
                 )
-            table, left = table.filter(good), int(np.count_nonzero(~good))
+            table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
         if not len(matrix):
             return None, left
         self.low, self.high = min(self.low, float(matrix.min())), max(self.high, float(matrix.max()))
-        return (table, matrix), left
+        return (table, matrix, rows), left
 
-    def _block(self, found: tuple[Any, FloatArray], keys: list[Key], label: str | None, classes: Any) -> Block:
-        table, matrix = found
+    def _block(
+        self, table: Any, matrix: FloatArray, rows: Any, keys: list[Key], label: str | None, classes: Any
+    ) -> Block:
         right = None
         if label is not None:
             values = named_labels(column_values(table.column(label)), classes)
             labels = as_labels(values, matrix, classes=classes)
             right = matrix.argmax(axis=1) == labels
         numbers = self.groups.numbers([key.values(table.column(key.column)) for key in keys], len(matrix))
-        return Block(matrix, numbers, right)
+        return Block(matrix, numbers, right, rows)
 
     def _class_names(self, schema: Any, found: Sequence[str]) -> Sequence[str] | None:
         """Return the names of the classes: those in the file, those given, or those that the model learned."""
@@ -271,15 +298,17 @@ def open_scanner(fragment: Any, schema: Any, columns: list[str], rows: int) -> A
     )
 
 
-class _Positions:
+class Positions:
     """The number, in the file, of each row that a scan gives."""
 
     def __init__(self, fragment: Any) -> None:
         self._ranges: deque[tuple[int, int]] | None = None
         self._next = 0
+        self._in_file: int | None = None
         if hasattr(fragment, "row_groups"):
             sizes = [fragment.metadata.row_group(i).num_rows for i in range(fragment.metadata.num_row_groups)]
             starts = np.concatenate([[0], np.cumsum(sizes)])
+            self._in_file = int(starts[-1])
             self._ranges = deque((int(starts[group.id]), sizes[group.id]) for group in fragment.row_groups)
 
     def take(self, n: int) -> Any:
@@ -297,8 +326,13 @@ class _Positions:
             n -= used
         return np.concatenate(parts) if parts else np.arange(0)
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows the file has, once all of the scan has been taken."""
+        return self._next if self._in_file is None else self._in_file
 
-def _with_partition_fields(schema: Any, file: LakeFile) -> Any:
+
+def with_partition_fields(schema: Any, file: LakeFile) -> Any:
     """Return the schema of a file with the columns that its folders state."""
     import pyarrow as pa
 

@@ -9,26 +9,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from leadline.data.arrays import column_values, logit_columns
-from leadline.data.columns import Columns, named_labels
-from leadline.data.outputs import as_labels
-from leadline.data.segments import Groups, Key, resolve
-from leadline.engines.blocks import good_rows
-from leadline.engines.wire import Parcel, merge, pack, unpack
+from leadline.data.arrays import logit_columns
+from leadline.data.columns import Columns
+from leadline.data.segments import Key, resolve
+from leadline.engines.wire import merge, pack, unpack
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.estimators.groups import ALL, Block, GroupSums, largest_groups
+from leadline.estimators.groups import ALL, GroupSums, largest_groups
 from leadline.estimators.passes import MOST_JUDGED, Driven, Pass, drive, judge_sample
 from leadline.estimators.persistence import from_bytes, load, to_bytes
 from leadline.estimators.samples import GroupSamples
-from leadline.estimators.sums import State
 from leadline.results.estimate import Estimate
 from leadline.shift.source import sample_size
 
@@ -36,6 +30,8 @@ try:
     from pyspark.sql import DataFrame, SparkSession, functions
     from pyspark.sql import types as sql
     from pyspark.sql.pandas.types import to_arrow_type
+
+    from leadline.engines.sparkworker import FILE, IS_ALL, PART, ROW, ROWS, SUMS, Label, Orders, Worker, as_table
 except ModuleNotFoundError as error:
     raise InputError(
         "engine 'spark' needs PySpark, which is not installed; run pip install 'leadline[spark]'."
@@ -44,14 +40,11 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_IS_ALL, _ROWS, _SUMS = "leadline_all", "leadline_rows", "leadline_sums"
-FILE, ROW = "leadline_file", "leadline_row"  # where a row came from, for messages
 _RESULT = (
     ("accuracy", sql.DoubleType()), ("interval_low", sql.DoubleType()), ("interval_high", sql.DoubleType()),
     ("n_samples", sql.LongType()), ("n_left_out", sql.LongType()), ("truth", sql.DoubleType()),
     ("method", sql.StringType()),
 )  # fmt: skip
-Label = tuple[Any, ...] | None
 
 
 def estimate(
@@ -118,7 +111,7 @@ def without_pandas_warning() -> Iterator[None]:
 
 
 class Job:
-    """A DataFrame to estimate on, and how."""
+    """A DataFrame to estimate on, and how; ``starts`` as :class:`leadline.engines.sparkworker.Orders` has it."""
 
     def __init__(
         self,
@@ -129,6 +122,7 @@ class Job:
         *,
         label: str | None = None,
         skip_bad: bool = False,
+        starts: Mapping[str, int] | None = None,
     ) -> None:
         self.estimator = model if isinstance(model, Estimator) else load(model)
         self.mapping = self.estimator.columns_ or Columns()
@@ -139,7 +133,7 @@ class Job:
             raise InputError(f"column {missing[0]!r} is not in the DataFrame; it has {', '.join(df.columns)}.")
         others = {name: to_arrow_type(df.schema[name].dataType) for name in df.columns if name not in self.columns}
         self.keys = resolve(by, others, "the DataFrame")
-        self.session, self.label, self.skip_bad = df.sparkSession, label, skip_bad
+        self.session, self.label, self.skip_bad, self.starts = df.sparkSession, label, skip_bad, starts or {}
         needed = {*self.columns, *(key.column for key in self.keys), *([label] if label else []), FILE, ROW}
         self.df = df.select(*[name for name in df.columns if name in needed])
         self.key_fields = [sql.StructField(key.name, _key_type(df, key)) for key in self.keys]
@@ -152,16 +146,16 @@ class Job:
 
     def run(self) -> Driven:
         """Make all passes."""
-        return drive(self.estimator, self._scan, grouped=bool(self.keys))
+        return drive(self.estimator, self.scan, grouped=bool(self.keys))
 
     def lazy(self, confidence_level: float) -> DataFrame:
         """Return the estimates of a method of one pass, to be worked out on the cluster."""
         kept = 0 if self.keys else sample_size(self.estimator.n_classes_)
-        one = _Orders(self.estimator.start(), {}, sample_rows=kept)
+        one = Orders(self.estimator.start(), {}, sample_rows=kept, grouped=bool(self.keys))
         schema, model, keys = self.result_schema(), self._model, [key.name for key in self.keys]
 
         def conclude(table: pa.Table) -> pa.Table:
-            parcel, estimator = merge(table.column(_SUMS).to_pylist()), _load(model())
+            parcel, estimator = merge(table.column(SUMS).to_pylist()), _load(model())
             sums = GroupSums()
             sums.put(0, parcel.reduced, parcel.counts, None)
             judgement = None
@@ -171,51 +165,56 @@ class Job:
                 estimator.start(), sums.of(0), judgement=judgement, confidence_level=confidence_level
             )
             values = [table.column(name)[0].as_py() for name in keys]
-            return _table([(*values, *_result_row(found, sums, 0))], schema)
+            return as_table([(*values, *_result_row(found, sums, 0))], schema)
 
         return self._apply(self._partial_sums(one, total=not self.keys), conclude, schema)
 
-    def _scan(self, one: Pass) -> GroupSums:
+    def scan(self, one: Pass) -> GroupSums:
         """Make one pass on the cluster; one row of sums for each group comes back."""
         numbers: dict[Label, int] = {None: ALL}
         numbers.update(self._numbers)
         own = {label: state for label, number in numbers.items() if (state := one.own(number)) is not None}
-        orders = _Orders(one.shared, own, sample_rows=one.sample_rows, summed=one.summed)
+        orders = Orders(
+            one.shared, own, sample_rows=one.sample_rows, summed=one.summed, grouped=one.grouped, draw=one.draw,
+            starts=self.starts if one.draw is not None else {},
+        )  # fmt: skip
         partial = self._partial_sums(orders, total=True)
-        rows, chosen = 0, frozenset[tuple[Any, ...]]()
+        chosen: Mapping[tuple[Any, ...], int] | None = None
         if one.sample_rows and self.keys:
             partial = partial.persist()
-            rows, chosen = self._sampled_groups(partial, one.sample_rows)
-        found = self._apply(partial, _adder([key.name for key in self.keys], rows, chosen), self._sums_schema())
-        sums = GroupSums(grouped=bool(self.keys), sample_rows=one.sample_rows)
+            chosen = self._sampled_groups(partial, one.sample_rows)
+        found = self._apply(partial, _adder([key.name for key in self.keys], chosen), self._sums_schema())
+        sums = one.sums()
         for row in found.toArrow().to_pylist():
-            parcel = unpack(row[_SUMS])
+            parcel = unpack(row[SUMS])
             values = tuple(row[key.name] for key in self.keys)
-            number = ALL if row[_IS_ALL] else self._numbers.setdefault(values, len(self._numbers))
-            sums.put(number, parcel.reduced, parcel.counts, parcel.sample)
+            group = ALL if row[IS_ALL] else self._numbers.setdefault(values, len(self._numbers))
+            sums.put(
+                ALL if group == ALL else group * one.parts + row[PART], parcel.reduced, parcel.counts, parcel.sample
+            )
         if one.sample_rows and self.keys:
             partial.unpersist()
         if not sums.n_rows:
             raise InputError("no rows are left: the table is empty, or none of its rows meets the condition.")
         return sums
 
-    def _sampled_groups(self, partial: DataFrame, most: int) -> tuple[int, frozenset[tuple[Any, ...]]]:
-        """Return how many rows to keep of each group, and the groups worth it: what any engine would keep."""
+    def _sampled_groups(self, partial: DataFrame, most: int) -> Mapping[tuple[Any, ...], int]:
+        """Return how many rows to keep of the groups that are worth it: what any engine would keep."""
         names = [key.name for key in self.keys]
-        of_groups = partial.where(f"not {_IS_ALL}").groupBy(*(functions.col(f"`{name}`") for name in names))
-        counts = of_groups.agg(functions.sum(_ROWS).alias(_ROWS)).toArrow().to_pylist()
+        of_groups = partial.where(f"not {IS_ALL}").groupBy(*(functions.col(f"`{name}`") for name in names))
+        counts = of_groups.agg(functions.sum(ROWS).alias(ROWS)).toArrow().to_pylist()
         labels = [tuple(row[name] for name in names) for row in counts]
-        largest = largest_groups({i: row[_ROWS] for i, row in enumerate(counts)}, MOST_JUDGED)
+        largest = largest_groups({i: row[ROWS] for i, row in enumerate(counts)}, MOST_JUDGED)
         size = GroupSamples(most).size(len(labels), self.estimator.n_classes_)
-        return size, frozenset(labels[i] for i in largest)
+        return {labels[i]: size for i in largest}
 
-    def _partial_sums(self, orders: _Orders, *, total: bool) -> DataFrame:
+    def _partial_sums(self, orders: Orders, *, total: bool) -> DataFrame:
         """Return one row of sums for each group of each partition, and for all its rows if wanted."""
         schema, shared = self._sums_schema(), _share(self.session, orders)
         model, keys, names, label, skip_bad = self._model, self.keys, self.columns, self.label, self.skip_bad
 
         def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            worker = _Worker(_load(model()), keys, shared())
+            worker = Worker(_load(model()), keys, shared())
             for batch in batches:
                 worker.add(batch, names, label, skip_bad=skip_bad)
             yield from worker.result(schema, total=total)
@@ -224,7 +223,9 @@ class Job:
             return self.df.mapInArrow(reduce, schema)
 
     def _sums_schema(self) -> sql.StructType:
-        more = ((_IS_ALL, sql.BooleanType()), (_ROWS, sql.LongType()), (_SUMS, sql.BinaryType()))
+        more = (
+            (IS_ALL, sql.BooleanType()), (PART, sql.LongType()), (ROWS, sql.LongType()), (SUMS, sql.BinaryType()),
+        )  # fmt: skip
         return sql.StructType([*self.key_fields, *(sql.StructField(name, kind) for name, kind in more)])
 
     def result_schema(self) -> sql.StructType:
@@ -233,87 +234,22 @@ class Job:
 
     def _apply(self, partial: DataFrame, work: Callable[[pa.Table], pa.Table], schema: sql.StructType) -> DataFrame:
         """Return what becomes of the rows of each group."""
-        grouped = partial.groupBy(_IS_ALL, *(functions.col(f"`{key.name}`") for key in self.keys))
+        grouped = partial.groupBy(IS_ALL, PART, *(functions.col(f"`{key.name}`") for key in self.keys))
         with without_pandas_warning():
             return grouped.applyInArrow(work, schema)
 
 
-@dataclass(frozen=True)
-class _Orders:
-    """What executors are told of a pass: the state that groups share, and those of groups by their values."""
-
-    shared: State | None
-    own: Mapping[Label, State]
-    sample_rows: int = 0
-    summed: bool = True
-
-
-def _adder(names: list[str], rows: int, chosen: frozenset[tuple[Any, ...]]) -> Callable[[pa.Table], pa.Table]:
-    """Return what adds up the sums of one group, and keeps ``rows`` of its rows if it is among those chosen."""
+def _adder(names: list[str], chosen: Mapping[tuple[Any, ...], int] | None) -> Callable[[pa.Table], pa.Table]:
+    """Return what adds up the sums of one group, and keeps as many of its rows as were chosen; None for all."""
 
     def add_up(table: pa.Table) -> pa.Table:
-        parcel = merge(table.column(_SUMS).to_pylist())
-        if not table.column(_IS_ALL)[0].as_py():
+        parcel = merge(table.column(SUMS).to_pylist())
+        if chosen is not None and not table.column(IS_ALL)[0].as_py():
             label = tuple(table.column(name)[0].as_py() for name in names)
-            parcel = parcel.with_sample_of(rows if label in chosen else 0)
-        return table.slice(0, 1).set_column(table.column_names.index(_SUMS), _SUMS, [[pack(parcel)]])
+            parcel = parcel.with_sample_of(chosen.get(label, 0))
+        return table.slice(0, 1).set_column(table.column_names.index(SUMS), SUMS, [[pack(parcel)]])
 
     return add_up
-
-
-class _Worker:
-    """The sums of one partition."""
-
-    def __init__(self, estimator: Estimator, keys: Sequence[Key], orders: _Orders) -> None:
-        self.keys, self.groups, self.orders = keys, Groups(len(keys)), orders
-        self._labels: list[tuple[Any, ...]] = []
-        self.one = Pass(
-            estimator, bool(keys), orders.shared, self._own, sample_rows=orders.sample_rows, summed=orders.summed
-        )
-        self.sums = self.one.sums()
-
-    def _own(self, group: int) -> State | None:
-        """Return the state of a group, by its values."""
-        if group >= len(self._labels):
-            self._labels = self.groups.labels()
-        return self.orders.own.get(None if group == ALL else self._labels[group])
-
-    def add(self, batch: Any, names: list[str], label: str | None, *, skip_bad: bool) -> None:
-        """Add a record batch."""
-        import pyarrow as pa
-
-        table = pa.Table.from_batches([batch])
-        if not table.num_rows:
-            return
-        estimator = self.one.estimator
-        matrix, good = good_rows(table, names, estimator, estimator.columns_ or Columns())
-        groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
-        if good is not None:
-            if not skip_bad:
-                raise InputError(f"{_place(table, int(np.argmin(good)))}: logits must be known and finite.")
-            self.sums.leave_out(groups[~good])
-            table, groups = table.filter(good), groups[good]
-        if len(matrix):
-            right = None
-            if label is not None:
-                values = named_labels(column_values(table.column(label)), estimator.class_names)
-                labels = as_labels(values, matrix, classes=estimator.class_names)
-                right = matrix.argmax(axis=1) == labels
-            self.sums.add(self.one.reduce(Block(matrix, groups if self.keys else None, right)))
-
-    def result(self, schema: sql.StructType, *, total: bool) -> Iterator[Any]:
-        """Yield the sums of each group, and of all rows if wanted, as a record batch."""
-        labels, rows = self.groups.labels(), []
-        first = bool(self.orders.sample_rows) or self.orders.shared is not None
-        for number in self.sums.numbers() if self.sums.n_rows else []:
-            reduced = self.sums.of(number)
-            if (number == ALL and not total) or not (first or reduced.sums):
-                continue
-            values = (None,) * len(self.keys) if number == ALL else labels[number]
-            counts = self.sums.counts(number)
-            parcel = Parcel(counts, reduced if reduced.sums else None, self.sums.sample(number))
-            rows.append((*values, number == ALL, int(counts[0]), pack(parcel)))
-        yield from _table(rows, schema).to_batches()
 
 
 def _result_row(found: Estimate, sums: GroupSums, number: int) -> tuple[Any, ...]:
@@ -324,15 +260,6 @@ def _result_row(found: Estimate, sums: GroupSums, number: int) -> tuple[Any, ...
         sums.truth(number),
         found.method,
     )
-
-
-def _table(rows: Sequence[tuple[Any, ...]], schema: sql.StructType) -> Any:
-    """Return rows as an Arrow table of a Spark schema."""
-    import pyarrow as pa
-
-    columns: list[Sequence[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(schema.fields)
-    arrays = [pa.array(values, to_arrow_type(field.dataType)) for values, field in zip(columns, schema, strict=True)]
-    return pa.table(arrays, names=schema.names)
 
 
 # ------------------------------------------------------------------------------------------------------- the model
@@ -367,11 +294,3 @@ def _key_type(df: DataFrame, key: Key) -> sql.DataType:
     if key.bucket is not None:
         return sql.TimestampNTZType() if key.bucket == "hour" else sql.DateType()
     return sql.TimestampNTZType() if isinstance(kind, sql.TimestampType) else kind
-
-
-def _place(table: Any, row: int) -> str:
-    """Return where a row came from, as far as that is known."""
-    if FILE in table.column_names:
-        number = f", row {table.column(ROW)[row].as_py()}" if ROW in table.column_names else ""
-        return f"{table.column(FILE)[row].as_py()}{number}"
-    return "a row of the DataFrame"

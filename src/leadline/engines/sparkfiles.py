@@ -7,18 +7,24 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
 from leadline.engines import where as conditions
 from leadline.engines.arrow import BadFileError
 from leadline.engines.lake import LakeFile, find_files, is_url
-from leadline.engines.spark import FILE, ROW, Job, without_pandas_warning
+from leadline.engines.spark import Job, without_pandas_warning
+from leadline.engines.sparkworker import FILE, ROW, file_key
+from leadline.engines.table import Table, TableRows
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.estimators.groups import ALL
+from leadline.estimators.groups import ALL, GroupSums
+from leadline.estimators.passes import Pass
 from leadline.results.estimates import Estimates, LeftOut
 
 DEFAULT_MASTER = "local[*]"
@@ -60,13 +66,7 @@ def estimate_place(
     condition = None if where is None else conditions.parse(where)
     files, left_out = _readable(find_files(place), estimator.columns_ or Columns(), skip_bad=skip_bad)
     with _session(master) as session, _clear_errors(place):
-        df = _read(session, files)
-        if condition is not None:
-            unknown = conditions.columns(condition) - set(df.columns)
-            if unknown:
-                raise InputError(f"column {min(unknown)!r} of the condition is not in the table.")
-            df = df.where(conditions.to_sql(condition))
-        job = Job(df, estimator, None, by, skip_bad=skip_bad)
+        job = Job(_read(session, files, condition), estimator, None, by, skip_bad=skip_bad)
         found = job.run()
     bad_rows = int(found.sums.counts(ALL)[3])
     if bad_rows:
@@ -101,14 +101,56 @@ def _readable(files: Sequence[LakeFile], columns: Columns, *, skip_bad: bool) ->
     return good, bad
 
 
-def _read(session: Any, files: Sequence[LakeFile]) -> Any:
+class SparkRows(TableRows):
+    """The rows of a table in Parquet files, gone over on a cluster."""
+
+    def __init__(self, table: Table, model: Estimator, session: Any) -> None:
+        super().__init__(table, model)
+        if table.columns is not None:
+            self.model = copy(model)
+            self.model.columns_ = table.columns
+        self.files, _ = _readable(self.files, self.columns, skip_bad=False)
+        self._df, self._place = _read(session, self.files, self.condition), table.place
+
+    def scan(self, one: Pass, by: Sequence[str]) -> tuple[GroupSums, list[tuple[Any, ...]]]:
+        """Make one pass."""
+        starts = {file_key(_url(file)): start for file, start in zip(self.files, self.starts.tolist(), strict=True)}
+        with _clear_errors(self._place):
+            job = Job(self._df, self.model, None, by, starts=starts)
+            return job.scan(one), job.labels()
+
+    def count(self, column: str, values: NDArray[Any]) -> int:
+        """Return how many rows have one of these values in a column."""
+        with _clear_errors(self._place):
+            return int(self._df.where(self._df[column].isin(values.tolist())).count())
+
+
+@contextmanager
+def opened_rows(table: Table, model: Estimator) -> Iterator[SparkRows]:
+    """Give the rows of a table on a cluster."""
+    with _session(table.master) as session, _clear_errors(table.place):
+        yield SparkRows(table, model, session)
+
+
+def _url(file: LakeFile) -> str:
+    """Return where Spark finds a file."""
+    return file.name if is_url(file.name) else f"file://{Path(file.path).absolute()}"
+
+
+def _read(session: Any, files: Sequence[LakeFile], condition: conditions.Condition | None) -> Any:
     """Return the files as a DataFrame, with the columns that folders state and where each row came from."""
-    paths = [file.name if is_url(file.name) else f"file://{Path(file.path).absolute()}" for file in files]
+    paths = [_url(file) for file in files]
     reader = session.read
     if any(file.partitions for file in files):
         reader = reader.option("basePath", re.split(r"/[^/=]+=", paths[0])[0])
     df = reader.parquet(*paths)
-    return df.select("*", df["_metadata.file_path"].alias(FILE), df["_metadata.row_index"].alias(ROW))
+    df = df.select("*", df["_metadata.file_path"].alias(FILE), df["_metadata.row_index"].alias(ROW))
+    if condition is None:
+        return df
+    unknown = conditions.columns(condition) - set(df.columns)
+    if unknown:
+        raise InputError(f"column {min(unknown)!r} of the condition is not in the table.")
+    return df.where(conditions.to_sql(condition))
 
 
 @contextmanager

@@ -163,7 +163,7 @@ class Estimator(Steps):
         names = [by] if isinstance(by, str) else list(by)
         target = self._target(outputs)
         right = None if outputs.labels is None else target.argmax(axis=1) == outputs.labels
-        numbers, labels = segment_rows(outputs, names)
+        numbers, labels = segment_rows(outputs.metadata, len(outputs), names)
         found = self._drive(InMemory(target, numbers if names else None, right))
         return found.estimates(names, labels, confidence_level=confidence_level, together=together)
 

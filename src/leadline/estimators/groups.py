@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.estimators.samples import NO_LIMIT, GroupSamples, Sample
+from leadline.estimators.samples import MOST_GROUP_VALUES, NO_LIMIT, GroupSamples, Sample
 from leadline.estimators.sums import Array, Reduced, Rows
 
 ALL = -1  # the number of the group of all rows
+NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,14 @@ class Block:
         Shape (n,): the number of each row's group, from 0; None where there is no group but that of all rows.
     right
         Shape (n,): whether each prediction is right, where the labels are known; else None.
+    rows
+        Shape (n,): the number of each row in the target, from 0, where rows have any; else None.
     """
 
     logits: FloatArray
     groups: NDArray[np.intp] | None = None
     right: NDArray[np.bool_] | None = None
+    rows: NDArray[np.int64] | None = None
 
     @property
     def group_of_rows(self) -> NDArray[np.intp]:
@@ -55,6 +59,8 @@ class Partial:
         Sums of groups that have a state of their own, or of methods that have more to say than ``rows``.
     values
         Shape (n,): the per-sample values, where the method has any.
+    kept
+        Shape (n, k): what a sample keeps of each row; None for its logits.
     """
 
     block: Block
@@ -62,6 +68,7 @@ class Partial:
     rows: tuple[Rows, ...] = ()
     sums: Mapping[int, Reduced] = field(default_factory=dict)
     values: Array | None = None
+    kept: FloatArray | None = None
 
 
 class GroupSums:
@@ -73,12 +80,16 @@ class GroupSums:
         Whether there are groups besides the one of all rows.
     sample_rows
         How many rows to keep of all rows, and of each group as far as the memory cap of all groups allows.
+    drawn
+        Whether so many rows are wanted of each group, whatever that takes, and none of all rows.
     """
 
-    def __init__(self, *, grouped: bool = True, sample_rows: int = 0) -> None:
+    def __init__(self, *, grouped: bool = True, sample_rows: int = 0, drawn: bool = False) -> None:
         self.grouped = grouped
-        self._all_samples = GroupSamples(sample_rows, most_values=NO_LIMIT)
-        self._samples = GroupSamples(sample_rows if grouped else 0)
+        self._all_samples = GroupSamples(0 if drawn else sample_rows, most_values=NO_LIMIT)
+        self._samples = GroupSamples(
+            sample_rows if grouped else 0, most_values=NO_LIMIT if drawn else MOST_GROUP_VALUES
+        )
         self._stacked: dict[str, Array] = {}
         self._single: dict[int, Reduced] = {}
         # By group: rows, rows with a label, rows whose prediction is right, rows left out.
@@ -95,8 +106,9 @@ class GroupSums:
         """Add a block."""
         groups, right = partial.block.group_of_rows, partial.block.right
         if partial.keys is not None:
-            self._all_samples.add(partial.block.logits, partial.keys, np.zeros(len(groups), dtype=np.intp))
-            self._samples.add(partial.block.logits, partial.keys, groups)
+            kept = partial.block.logits if partial.kept is None else partial.kept
+            self._all_samples.add(kept, partial.keys, np.zeros(len(groups), dtype=np.intp))
+            self._samples.add(kept, partial.keys, groups)
         n_groups = int(groups.max()) + 1
         self._counts = _grown(self._counts, n_groups)
         self._counts[:n_groups, 0] += np.bincount(groups)

@@ -22,6 +22,7 @@ import numpy as np
 from leadline.data.outputs import FloatArray, row_blocks
 from leadline.data.segments import ordered
 from leadline.errors import InputError
+from leadline.estimators.draws import Draw
 from leadline.estimators.groups import ALL, Block, GroupSums, Partial
 from leadline.estimators.samples import Sample, hashes
 from leadline.estimators.sums import Array, Reduced, Rows, State
@@ -64,6 +65,8 @@ class Pass:
         How many rows to keep; 0 for none.
     summed
         Whether rows are reduced at all; a pass may be there for the sample only.
+    draw
+        Which rows to keep, where the pass is there to draw some; else None.
     """
 
     estimator: Estimator
@@ -72,13 +75,21 @@ class Pass:
     own: Callable[[int], State | None] = nobody
     sample_rows: int = 0
     summed: bool = True
+    draw: Draw | None = None
+
+    @property
+    def parts(self) -> int:
+        """How many parts each group is cut into by the values of its rows; part p of group g is group g parts + p."""
+        return 1 if self.draw is None else self.draw.parts
 
     def sums(self) -> GroupSums:
         """Return the sums of no rows, to add blocks to."""
-        return GroupSums(grouped=self.grouped, sample_rows=self.sample_rows)
+        return GroupSums(grouped=self.grouped, sample_rows=self.sample_rows, drawn=self.draw is not None)
 
     def reduce(self, block: Block) -> Partial:
         """Reduce a block."""
+        if self.draw is not None:
+            return self.draw.reduce(self.estimator, block, keep=self.sample_rows > 0)
         keys = hashes(block.logits) if self.sample_rows else None
         if not self.summed:
             return Partial(block, keys)

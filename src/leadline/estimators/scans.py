@@ -49,7 +49,8 @@ class InMemory:
             rows = slice(start, start + len(logits))
             start += len(logits)
             groups = None if self.groups is None else self.groups[rows]
-            partial = one.reduce(Block(logits, groups, None if self.right is None else self.right[rows]))
+            right = None if self.right is None else self.right[rows]
+            partial = one.reduce(Block(logits, groups, right, np.arange(rows.start, rows.stop)))
             sums.add(partial)
             self._values.append(partial.values)
         return sums

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column
-from leadline.data.outputs import Outputs, as_labels
+from leadline.data.outputs import as_labels
 from leadline.data.segments import ordered, segment_rows
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.labels.intervals import exact_interval, labels_needed, stratified_accuracy, stratified_interval
-from leadline.labels.plan import LabelPlan, correctness_of, logits_of
-from leadline.labels.strata import IntArray, strata_of
+from leadline.labels.plan import LabelPlan
+from leadline.labels.strata import IntArray
+from leadline.labels.target import Drawn, LabelTarget, opened
 from leadline.results.estimate import ClassEstimate, Estimate
 from leadline.results.estimates import Estimates, Segment
 from leadline.shift.intervals import each_of
@@ -41,7 +42,8 @@ def estimate_with_labels(
     model
         The fitted estimator that the plan was made with.
     outputs
-        The target that the plan was made for: ``Outputs``, or logits of shape (n, c).
+        The target that the plan was made for: ``Outputs``, logits of shape (n, c), or a table in files, as for
+        :func:`leadline.plan_labels`.
     plan
         Of :func:`leadline.plan_labels`.
     labels
@@ -64,12 +66,13 @@ def estimate_with_labels(
     out count as wrong for its lower end and as right for its upper end, as nobody knows why they were; of a plan with
     gaps, the longest beginning counts of which at least 95 % is labelled.
     """
-    return _Labelled.read(model, outputs, plan, labels).estimate(None, confidence_level)
+    with opened(model, outputs) as target:
+        return _Labelled.read(target, plan, labels, ()).estimate(None, confidence_level)
 
 
 def estimate_with_labels_by(
     model: Estimator,
-    outputs: Outputs,
+    outputs: Any,
     plan: LabelPlan,
     labels: Any,
     by: Sequence[str] | str,
@@ -82,7 +85,7 @@ def estimate_with_labels_by(
     Parameters
     ----------
     model, outputs, plan, labels, confidence_level
-        As for :func:`leadline.estimate_with_labels`; the outputs with metadata.
+        As for :func:`leadline.estimate_with_labels`; the target with the columns to group by.
     by
         Metadata columns, as for ``estimate_by``.
     together
@@ -93,22 +96,17 @@ def estimate_with_labels_by(
     Estimates
         Of all rows, and of each segment with 10 labels or more.
     """
-    if not isinstance(outputs, Outputs):
-        raise InputError(
-            f"outputs must be leadline.Outputs with the metadata to group by; got {type(outputs).__name__}."
-        )
     names = [by] if isinstance(by, str) else list(by)
-    found = _Labelled.read(model, outputs, plan, labels)
-    overall = Segment({}, found.estimate(None, confidence_level), outputs.accuracy)
-    rows: list[Segment] = []
-    if names:
-        numbers, values = segment_rows(outputs, names)
-        enough = [i for i in ordered(values) if found.count(numbers == i) >= _LEAST_LABELS]
-        level = each_of(len(enough), confidence_level) if together and enough else confidence_level
-        right = None if outputs.labels is None else found.predictions == outputs.labels
-        for i in enough:
-            truth = None if right is None else float(right[numbers == i].mean())
-            rows.append(Segment(dict(zip(names, values[i], strict=True)), found.estimate(numbers == i, level), truth))
+    with opened(model, outputs) as target:
+        found = _Labelled.read(target, plan, labels, names)
+    overall = Segment({}, found.estimate(None, confidence_level), found.population.truth())
+    segments = found.population.labels if names else []
+    enough = [i for i in ordered(segments) if found.count(found.segments == i) >= _LEAST_LABELS]
+    level = each_of(len(enough), confidence_level) if together and enough else confidence_level
+    rows = [
+        Segment(dict(zip(names, segments[i], strict=True)), found.estimate(i, level), found.population.truth(i))
+        for i in enough
+    ]
     return Estimates(tuple(names), overall, tuple(rows), (), model.model_id, datetime.now(UTC))
 
 
@@ -118,10 +116,12 @@ class _Labelled:
 
     Attributes
     ----------
-    predictions, strata
-        Shape (n,): of all rows.
-    rows, drawn_from
-        Shape (k,): the rows of the beginning, and their strata.
+    population
+        How many rows there are by segment, stratum and predicted class.
+    sizes
+        Shape (h,): rows of each stratum, as the plan has them.
+    strata, segments, predicted
+        Shape (k,): of each row of the beginning, the stratum, the segment and the predicted class.
     right, skipped
         Shape (k,): whether each was predicted right, and whether it was not labelled.
     set_aside
@@ -130,45 +130,49 @@ class _Labelled:
 
     model: Estimator
     before: Estimate
-    predictions: IntArray
-    strata: IntArray
+    population: Drawn
     sizes: IntArray
-    rows: IntArray
-    drawn_from: IntArray
+    strata: IntArray
+    segments: NDArray[np.intp]
+    predicted: NDArray[np.intp]
     right: NDArray[np.bool_]
     skipped: NDArray[np.bool_]
     set_aside: int
 
     @classmethod
-    def read(cls, model: Estimator, outputs: Any, plan: LabelPlan, labels: Any) -> _Labelled:
+    def read(cls, target: LabelTarget, plan: LabelPlan, labels: Any, by: Sequence[str]) -> _Labelled:
         """Check that all belongs together."""
-        logits = logits_of(outputs)
-        plan.check_target(logits)
-        correctness, before = correctness_of(model, outputs)
-        strata = strata_of(correctness, plan.cuts)
-        moved = np.abs(np.bincount(strata, minlength=len(plan.sizes)) - plan.sizes).sum() / 2
-        if moved > _MOST_MOVED * plan.n_rows:
+        model, population = target.model, target.draw(plan.cuts, plan.seed, 0, by)
+        plan.check_target(population)
+        if np.abs(population.sizes - plan.sizes).sum() / 2 > _MOST_MOVED * plan.n_rows:
             raise InputError("model must be the one that the plan was made with; this one ranks the rows otherwise.")
-        strata[plan.rows] = plan.strata
-        predictions = model.rows_of(logits).argmax(axis=1)
         given = label_indices(labels, model, plan.budget)
         used = given[: beginning(given != NOT_LABELLED)]
-        rows = plan.rows[: len(used)]
+        taken = target.take(plan.rows[: len(used)], by=by)
+        predicted = taken.logits.argmax(axis=1)
+        numbers, values = segment_rows(taken.metadata, len(taken), by)
+        known = {value: number for number, value in enumerate(population.labels)}
         return cls(
-            model, before, predictions, strata, plan.sizes, rows, plan.strata[: len(used)],
-            right=used == predictions[rows],
+            model, target.estimate(), population, plan.sizes, plan.strata[: len(used)],
+            segments=np.array([known[value] for value in values])[numbers],
+            predicted=predicted,
+            right=used == predicted,
             skipped=used == NOT_LABELLED,
             set_aside=int(np.count_nonzero(given[len(used) :] != NOT_LABELLED)),
         )  # fmt: skip
 
-    def count(self, part: NDArray[np.bool_]) -> int:
-        """Return how many rows of a part, shape (n,), are labelled."""
-        return int(np.count_nonzero(part[self.rows] & ~self.skipped))
+    def count(self, inside: NDArray[np.bool_]) -> int:
+        """Return how many rows of a part of the beginning, shape (k,), are labelled."""
+        return int(np.count_nonzero(inside & ~self.skipped))
 
-    def estimate(self, part: NDArray[np.bool_] | None, confidence_level: float) -> Estimate:
-        """Return the estimate for all rows, or for a part of them, shape (n,)."""
-        within = np.ones(len(self.predictions), dtype=bool) if part is None else part
-        counts = self._counts(within)
+    def estimate(self, segment: int | None, confidence_level: float) -> Estimate:
+        """Return the estimate for all rows, or for those of a segment."""
+        if segment is None:
+            inside, rows, sizes = np.ones_like(self.right), self.population.counts.sum(axis=0), self.sizes
+        else:
+            inside, rows = self.segments == segment, self.population.counts[segment]
+            sizes = rows.sum(axis=1)
+        counts = self._counts(inside, sizes)
         n_labels, n_rows = int(counts.labelled.sum()), int(counts.sizes.sum())
         interval = counts.interval(confidence_level)
         accuracy = float(np.clip(counts.accuracy, *interval))
@@ -185,7 +189,7 @@ class _Labelled:
             "n_source": self.model.n_source_,
             "interval_covers": _ANY_SHIFT,
         }
-        if part is None:
+        if segment is None:
             before = self.before
             diagnostics["without_labels"] = {
                 "method": before.method, "accuracy": before.accuracy, "interval": list(before.interval),
@@ -194,28 +198,29 @@ class _Labelled:
             diagnostics["agrees"] = before.interval[0] <= interval[1] and interval[0] <= before.interval[1]
         return Estimate(
             accuracy, interval, confidence_level, n_rows, METHOD,
-            by_class=tuple(self._of_class(number, within) for number in range(self.model.n_classes_)),
+            by_class=tuple(self._of_class(number, inside, of_class) for number, of_class in enumerate(rows.T)),
             diagnostics=diagnostics,
         )  # fmt: skip
 
-    def _of_class(self, number: int, within: NDArray[np.bool_]) -> ClassEstimate:
+    def _of_class(self, number: int, inside: NDArray[np.bool_], sizes: IntArray) -> ClassEstimate:
         """Return what the labels say of the rows that were predicted to be of a class."""
-        predicted = within & (self.predictions == number)
-        accuracy = self._counts(predicted).accuracy if self.count(predicted) >= _LEAST_LABELS else None
-        return ClassEstimate(self.model.classes_[number], int(predicted.sum()), accuracy)
+        chosen = inside & (self.predicted == number)
+        accuracy = self._counts(chosen, sizes).accuracy if self.count(chosen) >= _LEAST_LABELS else None
+        return ClassEstimate(self.model.classes_[number], int(sizes.sum()), accuracy)
 
-    def _counts(self, part: NDArray[np.bool_]) -> _Counts:
-        """Return the counts of a part of the rows, shape (n,), in the strata that it has rows of.
+    def _counts(self, inside: NDArray[np.bool_], sizes: IntArray) -> _Counts:
+        """Return the counts of a part in the strata that it has rows of, given its rows of the beginning, shape (k,).
 
         A part of a simple random sample is one of the part, of a size that says nothing of what is right.
         """
-        inside = part[self.rows]
-        sizes = self.sizes if part.all() else np.bincount(self.strata[part], minlength=len(self.sizes))
         right, skipped, drawn = (
-            np.bincount(self.drawn_from[chosen], minlength=len(sizes))[sizes > 0]
+            np.bincount(self.strata[chosen], minlength=len(sizes))
             for chosen in (inside & self.right, inside & self.skipped, inside)
         )
-        return _Counts(right, skipped, drawn, sizes[sizes > 0])
+        # Rounding may have moved a row of the plan to another stratum since.
+        sizes = np.maximum(sizes, drawn)
+        some = sizes > 0
+        return _Counts(right[some], skipped[some], drawn[some], sizes[some])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from leadline.data.files import write_bytes
-from leadline.data.outputs import FloatArray, Outputs, as_logits
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
-from leadline.estimators.samples import hashes
-from leadline.labels.strata import IntArray, allocate, cut_points, draw, strata_of
-from leadline.numeric import Array, of_class
-from leadline.results.estimate import Estimate
+from leadline.estimators.draws import correctness_in
+from leadline.labels.strata import IntArray, arrange, turns
+from leadline.labels.target import Drawn, opened
+from leadline.numeric import Array
 
 _FORMAT = 1
-_FEW_VALUES = 10  # distinct values of the correctness, below which it says right or wrong and not how likely
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +68,18 @@ class LabelPlan:
         """Return how many rows are planned."""
         return self.budget
 
-    def check_target(self, logits: FloatArray) -> None:
-        """Refuse outputs that are not those the plan was made for, shape (n, c)."""
-        if len(logits) != self.n_rows:
+    def check_target(self, drawn: Drawn) -> None:
+        """Refuse rows that are not those the plan was made for."""
+        n_rows = int(drawn.sizes.sum())
+        if n_rows != self.n_rows:
             raise InputError(
-                f"outputs must be those of the plan, which has {self.n_rows:,} rows; got {len(logits):,}. "
+                f"outputs must be those of the plan, which has {self.n_rows:,} rows; got {n_rows:,}. "
                 "Make a plan for these."
             )
-        if checksum(logits) != self.checksum:
+        if drawn.checksum != self.checksum:
             raise InputError(
                 f"outputs must be those of the plan (checksum {self.checksum}), in the same order; got others "
-                f"({checksum(logits)}). Make a plan for these."
+                f"({drawn.checksum}). Make a plan for these."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,7 +157,8 @@ def plan_labels(
     model
         A fitted estimator.
     outputs
-        The target: ``Outputs``, or logits of shape (n, c).
+        The target: ``Outputs``, or logits of shape (n, c); or a table in files, larger than memory if need be: a
+        :class:`leadline.Table`, or a file, folder, pattern or URL of Parquet or Arrow files.
     budget
         How many rows to label at most.
     seed
@@ -172,6 +171,13 @@ def plan_labels(
     -------
     LabelPlan
         Whose first rows, however many, :func:`leadline.estimate_with_labels` takes.
+
+    Notes
+    -----
+    A table is gone over as often as the method needs for an estimate, and once more: in each stratum, the rows with the
+    smallest keyed hashes of their numbers are kept. Rows are numbered from file to file, in the order of the files'
+    names, so that a plan is the same whichever engine drew it. Memory holds a few blocks, and the numbers of at most
+    ``budget`` rows of each stratum.
 
     Examples
     --------
@@ -186,13 +192,15 @@ def plan_labels(
     60
     """
     budget, seed = _whole(budget, "budget", 1), _whole(seed, "seed", 0)
-    correctness, _ = correctness_of(model, outputs)
-    if budget > len(correctness):
-        raise InputError(f"budget must be at most {len(correctness):,}, the rows there are; got {budget:,}.")
-    cuts = cut_points(correctness, budget) if stratified else np.zeros(0)
-    strata = strata_of(correctness, cuts)
-    rows = draw(strata, allocate(correctness, strata, budget), seed)
-    return LabelPlan(rows, strata[rows], np.bincount(strata), cuts, seed, checksum(logits_of(outputs)))
+    with opened(model, outputs) as target:
+        cuts = target.cuts(budget) if stratified else np.zeros(0)
+        drawn = target.draw(cuts, seed, budget)
+        n_rows = int(drawn.sizes.sum())
+        if budget > n_rows:
+            raise InputError(f"budget must be at most {n_rows:,}, the rows there are; got {budget:,}.")
+        counts = target.allocate(cuts, drawn.sizes, budget)
+        rows = arrange([drawn.rows(h)[:count] for h, count in enumerate(counts)], seed)
+        return LabelPlan(rows, turns(counts, seed), drawn.sizes, cuts, seed, drawn.checksum)
 
 
 def likely_errors(model: Estimator, outputs: Any, count: int = 200) -> tuple[IntArray, Array]:
@@ -203,7 +211,7 @@ def likely_errors(model: Estimator, outputs: Any, count: int = 200) -> tuple[Int
     model
         A fitted estimator.
     outputs
-        The target: ``Outputs``, or logits of shape (n, c).
+        The target, as for :func:`leadline.plan_labels`.
     count
         How many rows at most.
 
@@ -212,32 +220,10 @@ def likely_errors(model: Estimator, outputs: Any, count: int = 200) -> tuple[Int
     tuple of ndarray
         Row numbers, the likeliest error first, and the estimated probability that each is right; shape (count,) both.
     """
-    correctness = correctness_of(model, outputs)[0]
-    rows = np.argsort(correctness, kind="stable")[: _whole(count, "count", 1)].astype(np.int64)
-    return rows, correctness[rows]
-
-
-def correctness_of(model: Estimator, outputs: Any) -> tuple[Array, Estimate]:
-    """Return the estimated probability that each prediction is right, shape (n,), and the estimate without labels.
-
-    Where the method gives none, or one that only says right or wrong, it is the calibrated confidence.
-    """
-    estimate = model.estimate(outputs)
-    found = estimate.correctness
-    if found is None or len(np.unique(found)) < _FEW_VALUES:
-        rows = model.rows_of(logits_of(outputs))
-        found = np.exp(of_class(model.source_.log_probabilities(rows), rows.argmax(axis=1)))
-    return np.clip(found, 0.0, 1.0), estimate
-
-
-def logits_of(outputs: Any) -> FloatArray:
-    """Return the logits of a target, shape (n, c), given as such or as ``Outputs``."""
-    return outputs.logits if isinstance(outputs, Outputs) else as_logits(outputs)
-
-
-def checksum(logits: FloatArray) -> str:
-    """Return 16 digits that tell the outputs on a target, shape (n, c), from others and from another order."""
-    return hashlib.sha256(repr(logits.shape).encode() + hashes(logits).astype("<u8").tobytes()).hexdigest()[:16]
+    count = _whole(count, "count", 1)
+    with opened(model, outputs) as target:
+        drawn = target.draw(np.zeros(0), None, count)
+        return drawn.rows()[:count], correctness_in(drawn.keys()[:count])
 
 
 def _whole(value: Any, name: str, least: int) -> int:

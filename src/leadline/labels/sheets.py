@@ -14,26 +14,28 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.data.arrays import brief, one_line
-from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.labels.formats import Line, read_lines, write_table
-from leadline.labels.plan import LabelPlan, correctness_of
-from leadline.labels.strata import IntArray, draw, strata_of, turns
+from leadline.labels.plan import LabelPlan
+from leadline.labels.strata import IntArray, arrange, turns
+from leadline.labels.target import LabelTarget
 from leadline.numeric import Array
 
 LABEL, ORDER, PLAN = "label", "plan_order", "plan"
 ROW = "row"  # the id of targets without one: the number of the row, from 0
 _MARK = "leadline plan 1"
 _ERRORS = "leadline errors"
+_SPARE = 20  # rows of a stratum beyond those planned, by which rounding may have moved the draw
 
 
 def write_sheet(
     path: str | Path,
     plan: LabelPlan,
-    outputs: Outputs,
+    target: LabelTarget,
     *,
     id: str | None = None,
     keep: Sequence[str] = (),
@@ -47,12 +49,12 @@ def write_sheet(
         A .csv or .parquet file.
     plan
         Which rows, in which order.
-    outputs
-        The target, with metadata.
+    target
+        What the plan was made for.
     id
-        The metadata column that tells rows apart; None for their numbers.
+        The column that tells rows apart; None for their numbers.
     keep
-        Further metadata columns to show.
+        Further columns to show.
     force
         Overwrite a file that exists.
     """
@@ -67,14 +69,14 @@ def write_sheet(
         "id": "" if id is None else quote(id, safe=""),
     }
     text = " ".join([_MARK, *(f"{name}={value}" for name, value in parts.items())])
-    _write(path, plan.rows, outputs, id, keep, {ORDER: np.arange(1, len(plan) + 1), PLAN: [text] * len(plan)}, force)
+    _write(path, plan.rows, target, id, keep, {ORDER: np.arange(1, len(plan) + 1), PLAN: [text] * len(plan)}, force)
 
 
 def write_errors(
     path: str | Path,
     rows: IntArray,
     correctness: Array,
-    outputs: Outputs,
+    target: LabelTarget,
     *,
     id: str | None = None,
     keep: Sequence[str] = (),
@@ -84,16 +86,16 @@ def write_errors(
 
     Parameters
     ----------
-    path, outputs, id, keep, force
+    path, target, id, keep, force
         As for :func:`write_sheet`.
     rows, correctness
         Of :func:`leadline.likely_errors`.
     """
     more: dict[str, Iterable[Any]] = {"correctness": np.round(correctness, 4), PLAN: [_ERRORS] * len(rows)}
-    _write(path, rows, outputs, id, keep, more, force)
+    _write(path, rows, target, id, keep, more, force)
 
 
-def read_sheet(path: str | Path, model: Estimator, outputs: Outputs) -> tuple[LabelPlan, list[int | None]]:
+def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[int | None]]:
     """Read a labelled table: the plan, and the label of each of its rows up to the last one that has any.
 
     Parameters
@@ -101,8 +103,8 @@ def read_sheet(path: str | Path, model: Estimator, outputs: Outputs) -> tuple[La
     path
         A file that :func:`write_sheet` wrote and people filled in. Lines may be in any order or missing; spaces, a
         byte-order mark, semicolons or tabs in place of commas do not matter. Columns may be added.
-    model, outputs
-        Those that the plan was made with and for.
+    target
+        What the plan was made for, with the model that it was made with.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def read_sheet(path: str | Path, model: Estimator, outputs: Outputs) -> tuple[La
     """
     try:
         lines = read_lines(Path(path), (LABEL, PLAN))
-        return _join(lines, _Short.read(lines), model, outputs)
+        return _join(lines, _Short.read(lines), target)
     except InputError as error:
         raise InputError(f"{path}: {one_line(error, most=600)}") from error
 
@@ -154,27 +156,45 @@ class _Short:
                 f"column {PLAN!r} must be as the plan wrote it; got {text!r} in line {found[text]}."
             ) from error
 
-    def drawn(self, model: Estimator, outputs: Outputs) -> tuple[LabelPlan, bool]:
-        """Draw the plan again, and say whether the strata are the same to the last row."""
+    def drawn(self, target: LabelTarget) -> _Redrawn:
+        """Draw the plan again."""
         order = turns(self.counts, self.seed)
         plan = LabelPlan(np.zeros_like(order), order, self.sizes, self.cuts, self.seed, self.checksum)
-        plan.check_target(outputs.logits)
-        strata = strata_of(correctness_of(model, outputs)[0], self.cuts)
-        sizes = np.bincount(strata, minlength=len(self.sizes))
-        if (sizes < self.counts).any():
+        found = target.draw(self.cuts, self.seed, int(self.counts.max()) + _SPARE)
+        plan.check_target(found)
+        if (found.sizes < self.counts).any():
             raise InputError(
                 "the model must be the one that the plan was made with; this one ranks the rows otherwise."
             )
-        return replace(plan, rows=draw(strata, self.counts, self.seed)), np.array_equal(sizes, self.sizes)
+        same_strata = np.array_equal(found.sizes, self.sizes)
+        # Where rounding on another machine has moved a row to another stratum, others have moved up in the draw.
+        near = [
+            found.rows(h)[: count if same_strata else count + _SPARE] for h, count in enumerate(self.counts.tolist())
+        ]
+        rows = arrange([drawn[:count] for drawn, count in zip(near, self.counts, strict=True)], self.seed)
+        candidates = np.concatenate(near)
+        if self.id is None:
+            known = {str(row): row for row in candidates.tolist()}
+        else:
+            taken = target.take(candidates, [self.id])
+            known = dict(zip(_texts(taken.metadata[self.id], self.id), candidates.tolist(), strict=True))
+        return _Redrawn(replace(plan, rows=rows), same_strata, known)
 
 
-def _join(
-    lines: Sequence[Line], short: _Short, model: Estimator, outputs: Outputs
-) -> tuple[LabelPlan, list[int | None]]:
+@dataclass(frozen=True, eq=False)
+class _Redrawn:
+    """A plan drawn again: whether the strata are the same to the last row, and rows by their ids."""
+
+    plan: LabelPlan
+    same_strata: bool
+    known: Mapping[str, int]
+
+
+def _join(lines: Sequence[Line], short: _Short, target: LabelTarget) -> tuple[LabelPlan, list[int | None]]:
     """Return the plan with the rows that the lines name, and the labels in its order."""
-    plan, same_strata = short.drawn(model, outputs)
+    redrawn = short.drawn(target)
+    plan, model = redrawn.plan, target.model
     column = ROW if short.id is None else short.id
-    known = {text: row for row, text in enumerate(_ids(outputs, short.id))}
     named: dict[int, int] = {}
     labels: list[int | None] = [None] * len(plan)
     for line in lines:
@@ -182,14 +202,15 @@ def _join(
         if not text and not label:
             continue
         where = f"{column} {text!r} in line {line.number}"
-        row = known.get(text, known.get(text.removesuffix(".0")))
+        place = _place(line, where, len(plan))
+        row = redrawn.known.get(text, redrawn.known.get(text.removesuffix(".0")))
         if row is None:
             raise InputError(
-                f"{where} is not in the target. If a spreadsheet has changed it, have it keep this column as text."
+                f"{where} is not in the target, or not planned. If a spreadsheet has changed it, have it keep this "
+                "column as text."
             )
-        place = _place(line, where, len(plan))
-        # Rounding on another machine may move a row to another stratum; the line knows better then.
-        if named.setdefault(place, row) != row or (same_strata and plan.rows[place] != row):
+        # Where the strata are not quite the same, the line knows better.
+        if named.setdefault(place, row) != row or (redrawn.same_strata and plan.rows[place] != row):
             raise InputError(f"{where} has the {ORDER} of another row; lines of other rows are no part of the plan.")
         if label:
             index = _index(label, model, where)
@@ -246,19 +267,20 @@ def _index(label: str, model: Estimator, where: str) -> int:
 def _write(
     path: str | Path,
     rows: IntArray,
-    outputs: Outputs,
+    target: LabelTarget,
     id: str | None,
     keep: Sequence[str],
     more: Mapping[str, Iterable[Any]],
     force: bool,
 ) -> None:
     """Write the id of rows, further columns, an empty column for labels, and what belongs to the plan."""
-    name = ROW if id is None else id
-    texts = _ids(outputs, id)
-    columns: dict[str, list[str]] = {name: [texts[row] for row in rows]}
+    taken = target.take(rows, [*keep] if id is None else [id, *keep])
+    columns = {ROW: [str(row) for row in rows.tolist()]}
+    if id is not None:
+        columns = {id: _texts(taken.metadata[id], id)}
+        target.require_distinct(id, taken.metadata[id])
     for column in keep:
-        values = _metadata(outputs, column)
-        columns[column] = ["" if values[row] is None else str(values[row]) for row in rows]
+        columns[column] = ["" if value is None else str(value) for value in taken.metadata[column]]
     own = {LABEL: [""] * len(rows)} | {key: [str(value) for value in values] for key, values in more.items()}
     for column in columns:
         if column in own:
@@ -266,30 +288,18 @@ def _write(
     write_table(path, columns | own, force=force)
 
 
-def _ids(outputs: Outputs, id: str | None) -> list[str]:
-    """Return what tells the rows of a target apart, as text."""
-    if id is None:
-        return [str(row) for row in range(len(outputs))]
-    values = _metadata(outputs, id)
+def _texts(values: NDArray[Any], column: str) -> list[str]:
+    """Return ids, shape (n,), as texts."""
     whole = values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
     texts = [str(value).strip() for value in (values.astype(np.int64) if whole else values).tolist()]
     if any(value is None for value in values.tolist()) or "" in texts or (values.dtype.kind == "f" and not whole):
         raise InputError(
-            f"column {id!r} must have an id for each row, a text or a whole number; it has gaps or fractions."
+            f"column {column!r} must have an id for each row, a text or a whole number; it has gaps or fractions."
         )
     if len(set(texts)) < len(texts):
         twice = Counter(texts).most_common(1)[0][0]
-        raise InputError(f"column {id!r} must tell all rows apart; got {twice!r} more than once.")
+        raise InputError(f"column {column!r} must tell all rows apart; got {twice!r} more than once.")
     return texts
-
-
-def _metadata(outputs: Outputs, column: str) -> Any:
-    """Return a metadata column."""
-    if column not in outputs.metadata:
-        raise InputError(
-            f"column {column!r} is not in the target; metadata columns: {brief(outputs.metadata) or 'none'}."
-        )
-    return outputs.metadata[column]
 
 
 def plan_cuts(lines: Sequence[Line]) -> Array | None:
