@@ -159,8 +159,12 @@ class SourceProfile:
         return _biased(from_decision(rows, self.decision_threshold), self.bias)
 
     def log_probabilities(self, logits: FloatArray) -> FloatArray:
-        """Return calibrated log-probabilities of rows, shape (n, c)."""
-        return _scores(self.outputs(logits), self.temperature)
+        """Return calibrated log-probabilities of rows, shape (n, c).
+
+        Rows are taken in the precision in which the sample is kept: scores of few digits, that fall on a threshold or
+        on the edge of a bin by the thousand, must do so on the same side as the source's.
+        """
+        return _scores(self.outputs(logits.astype(np.float32, copy=False)), self.temperature)
 
     @cached_property
     def top_two(self) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
