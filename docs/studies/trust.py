@@ -1,9 +1,14 @@
 """How well intervals cover, and how `auto` does, on the real suites and on label-shifted resamplings of them.
 
 Fits every method on every model under LEADLINE_DATA and estimates all its targets, as they are and resampled to class
-frequencies drawn from a Dirichlet distribution. Writes trust.json beside this file and prints a table.
+frequencies drawn from a Dirichlet distribution. Writes trust.json beside this file and prints tables.
 
     python docs/studies/trust.py [--methods auto,ac,...]
+
+"unseen" is what to expect of data unlike these: each of nine families (six suites, the tables taken apart) is estimated
+with what does best on the other eight: which single method, how much of the answer is ALSA's, and how wide intervals
+must be for 90 %; "unseen suites" the same with the six suites. "by distance" is the error by how far the target is from
+the source.
 """
 
 from __future__ import annotations
@@ -11,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +28,14 @@ from leadline.comparison import evaluate, fit_planned, plan_fits
 from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.estimators import METHODS
+from leadline.numeric import normal_quantile
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
 EVERY = 4  # one target in so many is also resampled
+ANCHORS_SHARE = 0.25  # of `auto` with few classes
+SHARES = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5)
+DISTANCES = (0.0, 0.01, 0.03, 0.08, 0.2, 0.4, 1.0)
 
 
 def label_shifted(labels: NDArray[np.int64], c: int, seed: int) -> NDArray[np.int64]:
@@ -36,31 +47,36 @@ def label_shifted(labels: NDArray[np.int64], c: int, seed: int) -> NDArray[np.in
     return rng.choice(len(labels), size=len(labels), p=weights / weights.sum())
 
 
-def measure(methods: list[str]) -> list[dict[str, Any]]:
-    """Return one row per method, model, target and kind."""
-    rows = []
-    for suite in sorted(path for path in DATA.iterdir() if path.is_dir()):
-        for model in sorted(suite.iterdir()):
-            source = read_outputs(model / "source.npz")
-            fitted = fit_planned(source, plan_fits(methods), progress=lambda _: None)
-            for number, path in enumerate(sorted(model.glob("target_*.npz"))):
-                target = read_outputs(path)
-                assert target.labels is not None, "the study needs labelled targets"
-                kinds = {"as is": np.arange(len(target))}
-                if number % EVERY == 0:
-                    kinds["label shift"] = label_shifted(target.labels, target.n_classes, number)
-                for kind, chosen in kinds.items():
-                    part = Outputs(target.logits[chosen], target.labels[chosen])
-                    rows += [
-                        {
-                            "suite": suite.name, "model": model.name, "target": path.stem, "kind": kind,
-                            "method": row.method, "estimate": row.accuracy, "truth": row.truth,
-                            "low": row.interval[0], "high": row.interval[1],
-                        }
-                        for row in evaluate(fitted, {path.stem: part}, progress=lambda _: None)
-                    ]  # fmt: skip
-        print(suite.name, flush=True)
-    return rows
+def measure(methods: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield one row per method, model, target and kind."""
+    for model in sorted(path for path in DATA.glob("*/*") if path.is_dir()):
+        source = read_outputs(model / "source.npz")
+        fitted = fit_planned(source, plan_fits(methods), progress=lambda _: None)
+        for number, path in enumerate(sorted(model.glob("target_*.npz"))):
+            target = read_outputs(path)
+            assert target.labels is not None, "the study needs labelled targets"
+            kinds = {"as is": np.arange(len(target))}
+            if number % EVERY == 0:
+                kinds["label shift"] = label_shifted(target.labels, target.n_classes, number)
+            for kind, chosen in kinds.items():
+                part = Outputs(target.logits[chosen], target.labels[chosen])
+                for row in evaluate(fitted, {path.stem: part}, progress=lambda _: None):
+                    assert row.estimate is not None
+                    assert row.estimate.shift is not None
+                    yield {
+                        "suite": model.parent.name, "model": model.name, "family": family(model), "target": path.stem,
+                        "kind": kind, "classes": target.n_classes, "method": row.method, "estimate": row.accuracy,
+                        "truth": row.truth, "low": row.interval[0], "high": row.interval[1],
+                        "distance": row.estimate.shift.distance, **row.estimate.shift.uncertainty,
+                    }  # fmt: skip
+        print(model.parent.name, model.name, flush=True)
+
+
+def family(model: Path) -> str:
+    """Return the suite of a model, and of tables which of them it is."""
+    if model.parent.name != "tabular_time":
+        return model.parent.name
+    return next(name for name in ("gas", "elec", "flights_delay", "flights_carrier") if model.name.startswith(name))
 
 
 def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -82,14 +98,85 @@ def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return summary
 
 
+def by_distance(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return mean error and the error that one in ten exceeds, of targets as they are, by distance from the source."""
+    found = []
+    for low, high in pairwise(DISTANCES):
+        for method in dict.fromkeys(row["method"] for row in rows):
+            errors = [
+                abs(row["estimate"] - row["truth"])
+                for row in rows
+                if row["method"] == method and row["kind"] == "as is" and low <= row["distance"] < high
+            ]
+            if errors:
+                figures = {"mae": float(np.mean(errors)), "ninth_tenth": float(np.quantile(errors, 0.9))}
+                found.append({"from": low, "to": high, "method": method, "pairs": len(errors), **figures})
+    return found
+
+
+def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
+    """Return of each family, or suite, what `auto` and the best single method do, all choices made on the others."""
+    plain = [row for row in rows if row["kind"] == "as is"]
+    keys = ("suite", "model", "target")
+    table = {(row["method"], *(row[key] for key in keys)): row for row in plain}
+    pairs = [row for row in plain if row["method"] == "auto"]
+    families = np.array([row[group] for row in pairs])
+    truth = np.array([row["truth"] for row in pairs])
+
+    def column(method: str, name: str = "estimate") -> NDArray[np.float64]:
+        return np.array([table[(method, *(row[key] for key in keys))][name] for row in pairs])
+
+    singles = {method: column(method) for method in dict.fromkeys(row["method"] for row in plain) if method != "auto"}
+    few = np.minimum(1.0, 10.0 / column("auto", "classes"))
+    judged = (column("auto") - ANCHORS_SHARE * few * singles["alsa-g"]) / (1.0 - ANCHORS_SHARE * few)
+    autos = {share: judged + share * few * (singles["alsa-g"] - judged) for share in SHARES}
+    sampling, shift = (normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift"))
+
+    def mean(values: NDArray[Any], names: list[str]) -> float:
+        return float(np.mean([values[families == name].mean() for name in names]))
+
+    def covered(estimate: NDArray[np.float64], scale: float) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(estimate - truth) <= np.hypot(sampling, scale * shift))
+
+    found = []
+    for name in dict.fromkeys(families.tolist()):
+        others = [other for other in dict.fromkeys(families.tolist()) if other != name]
+        errors = {key: np.abs(values - truth) for key, values in (singles | autos).items()}
+        single = min(singles, key=lambda key: mean(errors[key], others))
+        share = min(autos, key=lambda key: mean(errors[key], others))
+        scale = next(
+            (each for each in np.arange(0.3, 3.0, 0.02) if mean(covered(autos[share], each), others) >= 0.9), 3.0
+        )
+        half = np.hypot(sampling, scale * shift)
+        width = np.minimum(autos[share] + half, 1.0) - np.maximum(autos[share] - half, 0.0)
+        best = min(singles, key=lambda key: mean(errors[key], [name]))
+        found.append(
+            {
+                group: name, "pairs": int(np.sum(families == name)), "anchors_share": share, "scale": float(scale),
+                "auto": mean(errors[share], [name]), "coverage": mean(covered(autos[share], scale), [name]),
+                "width": mean(width, [name]), "single": single, "single_mae": mean(errors[single], [name]),
+                "best": best, "best_mae": mean(errors[best], [name]),
+            }
+        )  # fmt: skip
+    return found
+
+
 def main() -> None:
     """Run the study and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--methods", default=",".join(METHODS), help="some methods; all by default")
-    summary = summarise(measure(parser.parse_args().methods.split(",")))
-    Path(__file__).with_suffix(".json").write_text(
-        json.dumps({"version": __version__, "rows": summary}, indent=1) + "\n"
-    )
+    parser.add_argument("--methods", default=",".join(METHODS), help="some, with auto and alsa-g; all by default")
+    rows = list(measure(parser.parse_args().methods.split(",")))
+    write(rows, Path(__file__).with_suffix(".json"))
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write and print what the rows say."""
+    summary = summarise(rows)
+    found = {"version": __version__, "rows": summary, "by distance": by_distance(rows)}
+    found |= {"unseen": unseen(rows, "family"), "unseen suites": unseen(rows, "suite")}
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    for row in [*found["unseen"], *found["unseen suites"]]:
+        print(json.dumps(row))
     for row in summary:
         print(
             f"{row['kind']:12s} {row['method']:7s} {row['suite']:18s} {row['pairs']:4d} "

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import leadline as ll
+from leadline.estimators.samples import random_order
 from leadline.numeric import softmax, top_two
 from leadline.results.performance import Measure, expected_auc
 from leadline.shift.explanations import unchanged
@@ -270,3 +271,38 @@ def test_a_source_without_errors_is_no_reason_to_be_wrong_on_its_own_kind() -> N
     fresh = target.argmax(axis=1) == truth
     estimate = ll.Auto().fit(source[right], labels[right]).estimate(target[fresh])
     assert estimate.accuracy > 0.95
+
+
+def two_digits(n: int, seed: int) -> ll.Outputs:
+    """Return scores of two classes with two digits, as tools write them: a hundred different rows, however many."""
+    rng = np.random.default_rng(seed)
+    scores = rng.beta(0.5, 0.4, n).round(2)
+    labels = rng.random(n) < 0.03 + 0.94 * scores
+    return ll.Outputs.from_scores(scores, labels.astype(int), threshold=0.6)
+
+
+def test_scores_of_two_digits_are_as_good_as_others() -> None:
+    """More rows than are kept: those that are kept must be a sample of the rows, not of the different ones."""
+    model = ll.Auto().fit(two_digits(40_000, 0))
+    for seed in (1, 2):
+        target = two_digits(5000, seed)
+        estimate = model.estimate(target)
+        assert estimate.shift is not None
+        assert estimate.shift.distance < 0.03
+        assert target.accuracy is not None
+        assert abs(estimate.accuracy - target.accuracy) < 0.02
+        assert estimate.interval[1] - estimate.interval[0] < 0.08
+
+
+def test_the_sample_of_equal_rows_does_not_depend_on_the_order_of_rows_and_classes() -> None:
+    source = two_digits(3000, 0)
+    assert source.labels is not None
+    kept = random_order(source.logits, source.labels)[:500]
+    other = np.random.default_rng(1).permutation(3000)
+    logits, labels = source.logits[other], source.labels[other]
+    again = random_order(logits, labels)[:500]
+    np.testing.assert_array_equal(logits[again], source.logits[kept])
+    np.testing.assert_array_equal(labels[again], source.labels[kept])
+    again = random_order(logits[:, ::-1], 1 - labels)[:500]
+    np.testing.assert_array_equal(logits[again], source.logits[kept])
+    np.testing.assert_array_equal(labels[again], source.labels[kept])

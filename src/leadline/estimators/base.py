@@ -22,7 +22,7 @@ from leadline.data.segments import segment_rows
 from leadline.errors import InputError
 from leadline.estimators.groups import ALL
 from leadline.estimators.passes import Driven, Solved, drive
-from leadline.estimators.samples import hashes
+from leadline.estimators.samples import random_order
 from leadline.estimators.scans import InMemory, scan_blocks
 from leadline.estimators.steps import Steps
 from leadline.estimators.sums import Reduced, State
@@ -340,7 +340,7 @@ def learn_profile(source: Outputs) -> SourceProfile:
     """
     logits, labels = to_decision(source.logits, source.threshold), source.labels
     assert labels is not None
-    kept = np.argsort(hashes(np.sort(logits, axis=1)), kind="stable")[: sample_size(source.n_classes)]
+    kept = random_order(logits, labels)[: sample_size(source.n_classes)]
     return SourceProfile.learn(
         logits[kept].astype(np.float32),
         labels[kept],

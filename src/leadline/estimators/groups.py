@@ -13,7 +13,6 @@ from leadline.estimators.samples import MOST_GROUP_VALUES, NO_LIMIT, GroupSample
 from leadline.estimators.sums import Array, Reduced, Rows
 
 ALL = -1  # the number of the group of all rows
-NO_LIMIT = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)

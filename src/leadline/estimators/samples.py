@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray
+from leadline.data.outputs import FloatArray, IntArray
+from leadline.numeric import of_class
 
 Array = NDArray[np.float64]
 
@@ -93,7 +94,32 @@ def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     for column in range(len(factors)):
         mixed += bits[:, column] * (factors[column] | np.uint64(1))
         mixed ^= mixed >> np.uint64(29)
-    # The last steps of SplitMix64 spread what the products left in the upper bits.
+    return _spread(mixed)
+
+
+def random_order(logits: FloatArray, labels: IntArray) -> NDArray[np.intp]:
+    """Return the numbers of labelled rows in random order, shape (n,): the same rows for any order of rows and classes.
+
+    Equal rows are spread over the order like all others: scores of two digits make hundreds of each.
+
+    Examples
+    --------
+    >>> rows = np.repeat([[0.0, 1.0], [2.0, 0.0]], 500, axis=0)
+    >>> first = random_order(rows, np.zeros(1000, dtype=np.int64))[:100]
+    >>> bool(30 < np.count_nonzero(first < 500) < 70)
+    True
+    """
+    keys, counts = hashes(np.sort(logits, axis=1)), np.bincount(labels, minlength=logits.shape[1])
+    # Which of several equal rows is which must not depend on where they stand, nor on what classes are called.
+    order = np.lexsort((counts[logits.argmax(axis=1)], counts[labels], of_class(logits, labels), keys))
+    keys = keys[order]
+    occurrence = (np.arange(len(keys)) - np.searchsorted(keys, keys)).astype(np.uint64)
+    own = np.where(occurrence == 0, keys, _spread(keys + occurrence * np.uint64(0x9E3779B97F4A7C15)))
+    return order[np.argsort(own, kind="stable")]
+
+
+def _spread(mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers mixed by the last steps of SplitMix64, which spread what products leave in the upper bits."""
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -1,4 +1,4 @@
-"""Temperature scaling (Guo et al., 2017), Platt scaling's bias, and thresholds that match the source error."""
+"""Temperature scaling (Guo et al., 2017), Platt scaling's bias, what is left of miscalibration, and thresholds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from leadline.numeric import golden_section, sigmoid
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
 _MOST_BIAS = 15.0  # log-odds of one millionth
+_PULL_BINS = 10  # 5 and 20 do alike (docs/which-method.md)
+_PULL_ROWS = 20.0  # pseudo-rows of the whole source in each bin
 
 
 def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
@@ -71,6 +73,37 @@ def fit_bias(logits: FloatArray, labels: IntArray) -> float:
     if slope <= 0.0:
         return 0.0
     return float(np.clip(intercept * spread / slope - middle, -_MOST_BIAS, _MOST_BIAS))
+
+
+def fit_pulls(odds: FloatArray, correct: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what scaling leaves of miscalibration: edges of bins of log-odds, and how far to pull confidence in each.
+
+    A classifier can be right as often at a confidence of .97 as at .999, and no temperature says so.
+
+    Parameters
+    ----------
+    odds, correct
+        Shapes (n,): log-odds of the predictions, and whether they are right.
+
+    Returns
+    -------
+    edges, pulls
+        Shapes (b - 1,) and (b,): to be applied by :func:`pulled`.
+    """
+    edges = np.asarray(np.quantile(odds, np.arange(1, _PULL_BINS) / _PULL_BINS), dtype=np.float64)
+    bins, confidence = np.searchsorted(edges, odds), sigmoid(odds)
+    rows, right, sure = (
+        np.bincount(bins, weights=weights, minlength=_PULL_BINS) for weights in (None, correct, confidence)
+    )
+    gap = (right - sure + _PULL_ROWS * (correct.mean() - confidence.mean())) / (rows + _PULL_ROWS)
+    mean = np.where(rows > 0, sure / np.maximum(rows, 1), confidence.mean())
+    room = np.where(gap < 0.0, mean, 1.0 - mean)
+    return edges, np.clip(gap / np.maximum(room, 1e-12), -1.0, 1.0)
+
+
+def pulled(confidence: NDArray[np.float64], pulls: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return confidences, shape (n,), moved by a share of the way to 1, or to 0 where the share is negative."""
+    return np.asarray(confidence + pulls * np.where(pulls < 0.0, confidence, 1.0 - confidence))
 
 
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:

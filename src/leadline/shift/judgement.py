@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 from leadline.numeric import Array, negative_entropy, normal_quantile, of_class, sigmoid, softmax, top_two
 from leadline.results.shift import Shift, ShiftKind
+from leadline.shift.calibration import pulled
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
 from leadline.shift.priors import restoring_bias
 from leadline.shift.source import SourceProfile
@@ -25,9 +26,10 @@ _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, threshol
 _REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
-# Half-width of the 90 % interval by the distance d of the target from the source: most d / (d + half). Nothing where
-# nothing moved, 6 points at .05, 11 at .2, 14 at .5: so grow the largest tenths of errors (docs/which-method.md).
-_MOST, _HALF = 0.17, 0.1
+# Half-width of the 90 % interval by the distance d of the target from the source: most (2 - ranking) d / (d + half).
+# Nothing where nothing moved; 6 points at .05, 11 at .2 and 14 at .5 where the ranking is one half: so grow the largest
+# tenths of errors, and more where confidence tells less of right and wrong (docs/which-method.md).
+_MOST, _HALF = 0.115, 0.1
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
 
 
@@ -154,16 +156,12 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     weight = explained.collapse_weight
     accuracy = (1 - weight) * label_shift + weight * collapse + correction(profile, weight)
     accuracy = float(np.clip(accuracy, 0.0, 1.0))
-    gaps = {
-        "confidence": profile.confidence_gap,
-        "reweighted": profile.confidence_gap,
-        "restored": profile.restored_gap,
-    }
+    gaps = {"restored": profile.restored_gap}
     readings = {name: float(np.clip(values.mean() + gaps.get(name, 0.0), 0.0, 1.0)) for name, values in read.items()}
     distance = float(np.hypot(as_is.distance, _UNSEEN * as_is.noise))
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
-        "shift": _MOST * distance / (distance + _HALF) / normal_quantile(0.95),
+        "shift": _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF) / normal_quantile(0.95),
     }
     return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
 
@@ -176,6 +174,7 @@ def row_readings(
     ``confidence``; ``thresholded``, whether the log-odds, with many classes minus the entropy, reach the source's
     threshold; ``restored``, the probability of the predicted class once the class shares are the source's again;
     ``restored_thresholded``; and ``reweighted``, the same with the class shares estimated under label shift.
+    Probabilities are pulled to the source's accuracy at the same log-odds.
     """
     odds = top_two(scores, predicted)[2]
     restored = of_class(softmax(scores + restoring.astype(scores.dtype)), predicted)
@@ -184,12 +183,13 @@ def row_readings(
     thresholded = few * (odds >= profile.threshold)
     if few < 1.0:
         thresholded = thresholded + (1.0 - few) * (negative_entropy(scores) >= profile.entropy_threshold)
+    pulls = profile.pulls[np.searchsorted(profile.pull_edges, odds)]
     return {
-        "confidence": sigmoid(odds),
+        "confidence": pulled(sigmoid(odds), pulls),
         "thresholded": np.asarray(thresholded, dtype=np.float64),
-        "restored": restored,
+        "restored": pulled(restored, pulls),
         "restored_thresholded": (restored >= profile.restored_threshold).astype(np.float64),
-        "reweighted": reweighted,
+        "reweighted": pulled(reweighted, pulls),
     }
 
 
@@ -205,12 +205,9 @@ def branches(profile: SourceProfile, read: Mapping[str, Array]) -> tuple[Array, 
 def correction(profile: SourceProfile, collapse_weight: float) -> float:
     """Return what the branches, at a belief in collapse, miss of the accuracy on the source itself.
 
-    Thresholds are set so that they miss nothing.
+    Thresholds are set so that they miss nothing, and confidence is pulled so that it does not.
     """
-    trust = profile.threshold_trust
-    label_shift = (1 - trust) * profile.confidence_gap
-    collapse = (1 - _THRESHOLD_SHARE * trust) * profile.restored_gap
-    return (1 - collapse_weight) * label_shift + collapse_weight * collapse
+    return collapse_weight * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap
 
 
 def _sampling(profile: SourceProfile, accuracy: float, n_target: int) -> float:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.numeric import Array, log_softmax, negative_entropy, sigmoid, softmax, top_two
-from leadline.shift.calibration import fit_bias, fit_temperature, matching_threshold
+from leadline.numeric import Array, log_softmax, negative_entropy, of_class, sigmoid, softmax, top_two
+from leadline.shift.calibration import fit_bias, fit_pulls, fit_temperature, matching_threshold, pulled
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -56,8 +56,10 @@ class SourceProfile:
         ATC's threshold on log-odds, and the same on prior-restored confidence.
     entropy_threshold
         ATC's threshold on minus the entropy.
-    confidence_gap, restored_gap
-        Accuracy less mean confidence, and less mean prior-restored confidence: what calibration leaves.
+    pull_edges, pulls
+        Bins of log-odds, and how far confidence in each is pulled to the accuracy there: what scaling leaves.
+    restored_gap
+        Accuracy less mean prior-restored confidence, pulled in the same way.
     ranking
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
     reactivity
@@ -78,7 +80,8 @@ class SourceProfile:
     threshold: float
     restored_threshold: float
     entropy_threshold: float
-    confidence_gap: float
+    pull_edges: Array
+    pulls: Array
     restored_gap: float
     ranking: float
     reactivity: float
@@ -109,7 +112,7 @@ class SourceProfile:
         decision_threshold
             Of the classifier.
         """
-        n, c = logits.shape
+        c = logits.shape[1]
         few = slice(max(_LEAST_ROWS, _TEMPERATURE_VALUES // c))
         outputs, top, bias = from_decision(logits, decision_threshold), logits.argmax(axis=1), 0.0
         if decision_threshold is not None:
@@ -120,7 +123,8 @@ class SourceProfile:
         odds = top_two(scores, top)[2]
         correct = top == labels
         threshold = matching_threshold(odds, correct)
-        restored = softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype))[np.arange(n), top]
+        restored = of_class(softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype)), top)
+        edges, pulls = fit_pulls(odds, correct)
         return cls(
             logits=logits,
             labels=labels,
@@ -131,8 +135,9 @@ class SourceProfile:
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
             entropy_threshold=matching_threshold(negative_entropy(scores), correct),
-            confidence_gap=float(correct.mean() - sigmoid(odds).mean()),
-            restored_gap=float(correct.mean() - restored.mean(dtype=np.float64)),
+            pull_edges=edges,
+            pulls=pulls,
+            restored_gap=float(correct.mean() - pulled(restored, pulls[np.searchsorted(edges, odds)]).mean()),
             ranking=_ranking(odds, correct),
             reactivity=_reactivity(scores, top, threshold),
             decision_threshold=decision_threshold,
@@ -159,8 +164,12 @@ class SourceProfile:
         return _biased(from_decision(rows, self.decision_threshold), self.bias)
 
     def log_probabilities(self, logits: FloatArray) -> FloatArray:
-        """Return calibrated log-probabilities of rows, shape (n, c)."""
-        return _scores(self.outputs(logits), self.temperature)
+        """Return calibrated log-probabilities of rows, shape (n, c).
+
+        Rows are taken in the precision in which the sample is kept: scores of few digits, that fall on a threshold or
+        on the edge of a bin by the thousand, must do so on the same side as the source's.
+        """
+        return _scores(self.outputs(logits.astype(np.float32, copy=False)), self.temperature)
 
     @cached_property
     def top_two(self) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
