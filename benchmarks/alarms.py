@@ -190,7 +190,8 @@ def estimated(name: str, target: str, n: int) -> dict[str, Any]:
     truth = [float((logits.argmax(axis=1) == labels).mean()) for logits, labels in (source, unchanged, shifted)]
     print(name, n, flush=True)
     return {
-        "model": name, "target": target, "rows": n, "source_rows": len(source[1]), "truth": truth, "windows": windows
+        "model": name, "target": target, "rows": n, "source_rows": len(source[1]), "truth": truth,
+        "windows": {what: [round(value, 5) for value in values] for what, values in windows.items()},
     }  # fmt: skip
 
 
@@ -297,10 +298,9 @@ def parts_of(result: Mapping[str, Any]) -> dict[str, str]:
         },
         "real streams": real_table(result["real"]),
     }
-    speed = f"A year of days with 100 segments and labels is judged in {result['seconds_to_judge']:.1f} seconds of processor time."
-    return {name: render(Document([], [], [table]), "md", Console()) for name, table in tables.items()} | {
-        "speed": speed
-    }
+    found = {name: render(Document([], [], [table]), "md", Console()) for name, table in tables.items()}
+    taken = f"{result['seconds_to_judge']:.1f} seconds of processor time"
+    return found | {"speed": f"A year of days with 100 segments and labels is judged in {taken}."}
 
 
 def main() -> None:
