@@ -23,7 +23,7 @@ demo: .venv/core
 	$(BIN)/leadline demo --force
 
 test: lint
-	sh tests/install_chromium.sh
+	sh tests/install_programs.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/dev

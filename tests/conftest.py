@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from leadline.data.outputs import Outputs
 # A package to be installed, and not a part of the tests.
 collect_ignore = ["plugin"]
 
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 DATA = Path(os.environ.get("LEADLINE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -80,3 +85,19 @@ def folder(tmp_path: Path, make_outputs: Callable[..., Outputs], monkeypatch: py
     write_outputs(make_outputs(seed=3, metadata={"channel": segments}), "traffic.parquet")
     leadline.make("ac").fit(source.logits, source.labels).save("ac.leadline")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Debian's Chromium with an empty profile, or skip."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("chromium is not installed; run `sh tests/install_chromium.sh`")
+    with playwright.sync_playwright() as running:
+        profile = tmp_path_factory.mktemp("chromium")
+        context = running.chromium.launch_persistent_context(
+            profile, executable_path=program, args=FLAGS, headless=True
+        )
+        yield context
+        context.close()

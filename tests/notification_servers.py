@@ -1,4 +1,4 @@
-"""Servers on this machine that notifications are sent to: they record what comes, and fail in the ways that servers do."""
+"""Servers on this machine that notifications are sent to: they record what comes, and fail as servers do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socketserver
 import ssl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import EmailMessage
@@ -83,9 +84,9 @@ def echo(handler: BaseHTTPRequestHandler) -> None:
 
 
 class Web:
-    """A web server."""
+    """A web server, with TLS where it has a certificate."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Received] = []
         self.answer: Answer = status(204)
         self.arrived = Event()
@@ -105,11 +106,11 @@ class Web:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+            self.url = f"https://localhost:{self._server.server_port}"
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
 
     def hang(self, handler: BaseHTTPRequestHandler) -> None:
         """Say nothing until the end of the test."""
@@ -153,10 +154,8 @@ class MailServer:
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
-                try:
+                with suppress(OSError):
                     _Dialogue(mail_server, self).run()
-                except OSError:
-                    pass
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = daemon_threads = True
@@ -213,11 +212,11 @@ class _Dialogue:
 
     def ehlo(self, line: str) -> None:
         del line
-        offers = ["SIZE"]
+        offers = ["here"]
         if self.server.tls is not None:
             offers += ["AUTH PLAIN"] if self.encrypted else ["STARTTLS"]
-        self.say("250-here\r\n" + "\r\n".join(f"250-{offer}" for offer in offers[:-1]) + f"\r\n250 {offers[-1]}"
-                 if len(offers) > 1 else f"250-here\r\n250 {offers[0]}")  # fmt: skip
+        self.say("\r\n".join(f"250-{offer}" for offer in offers))
+        self.say("250 SIZE")
 
     def starttls(self, line: str) -> None:
         del line
@@ -225,16 +224,16 @@ class _Dialogue:
         self.encrypt()
 
     def auth(self, line: str) -> None:
-        _, user, password = base64.b64decode(line.split()[-1]).decode().split("\0")
+        _, user, password = base64.b64decode(line.removeprefix("AUTH PLAIN ")).decode().split("\0")
         self.user = user
         self.say("235 welcome" if password == self.server.password else f"535 not with {password}, {user}")
 
     def mail(self, line: str) -> None:
-        self.sender = line.split("<")[1].split(">")[0]
+        self.sender = _address(line)
         self.say("250 fine")
 
     def rcpt(self, line: str) -> None:
-        address = line.split("<")[1].split(">")[0]
+        address = _address(line)
         if address in self.server.refused:
             self.say("550 nobody of that name")
         else:
@@ -252,5 +251,9 @@ class _Dialogue:
         while (part := self.lines.readline()) != b".\r\n":
             lines.append(part)
         message = message_from_bytes(b"".join(lines), policy=default)
-        self.server.mails.append(Mail(self.sender, self.to, message, self.user, self.encrypted))  # type: ignore[arg-type]
+        self.server.mails.append(Mail(self.sender, self.to, message, self.user, self.encrypted))
         self.say("250 taken")
+
+
+def _address(line: str) -> str:
+    return line.partition("<")[2].partition(">")[0]

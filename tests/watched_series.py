@@ -37,6 +37,7 @@ def make_series(name: str = "fraud", *, every: str = "1d", by: Sequence[str] = (
         time="ts",
         id="id",
         reference=REFERENCE,
+        n_source=4000,
         floor=floor,
         tolerance=0.02,
         false_alarm_every=1000.0,
@@ -152,7 +153,7 @@ def make_alarms(
                 raised_at=early.end,
                 closed_at=later.end,
                 reason="The outputs no longer look like the source: other class frequencies.",
-                note="Christmas sale.",
+                note="Autumn sale.",
             )
         )
     return alarms
@@ -162,28 +163,31 @@ def _point(
     rng: np.random.Generator, window: Window, segment: dict[str, str], n: int, accuracy: float, fallen: bool,
     realised: Realised | None,
 ) -> Point:  # fmt: skip
-    accuracy = float(np.clip(accuracy, 0, 1))
-    half = 0.015 + 0.55 / np.sqrt(n) + 0.01 * fallen
-    ends = (float(max(accuracy - half, 0)), float(min(accuracy + 0.8 * half, 1)))
+    accuracy = min(max(float(accuracy), 0.0), 1.0)
+    half = 0.015 + 0.55 / n**0.5 + 0.01 * fallen
+    ends = (max(accuracy - half, 0.0), min(accuracy + 0.8 * half, 1.0))
     kind = ShiftKind.COLLAPSE if fallen else ShiftKind.NONE
-    counts = rng.multinomial(n, [0.25, 0.65, 0.1])
-    accuracies = [accuracy - 0.15 - 0.1 * fallen, accuracy + 0.07, accuracy - 0.04]
-    classes = tuple(
-        ClassEstimate(label, int(count), float(np.clip(value, 0, 1)))
-        for label, count, value in zip(("fraud", "honest", "unsure"), counts, accuracies, strict=True)
-    )
+    classes: tuple[ClassEstimate, ...] = ()
+    if not segment:
+        counts = rng.multinomial(n, [0.25, 0.65, 0.1])
+        accuracies = [accuracy - 0.15 - 0.1 * fallen, accuracy + 0.07, accuracy - 0.04]
+        classes = tuple(
+            ClassEstimate(label, int(count), min(max(value, 0.0), 1.0))
+            for label, count, value in zip(("fraud", "honest", "unsure"), counts, accuracies, strict=True)
+        )
     words = ""
     if not segment:
         verdict = (
             "The predictions drift towards some classes in a way that other class frequencies do not explain "
-            "(collapse). Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer."
+            "(collapse). Confidence is then too high; methods that restore the source's class frequencies (cot, cott) "
+            "are nearer."
             if fallen
             else "The target looks like the source: nothing differs beyond sampling noise."
         )
         words = (
             f"Estimated accuracy {accuracy:.1%} ({LEVEL:.0%} interval {ends[0]:.1%} to {ends[1]:.1%}), by auto on "
-            f"{n:,} samples; it was {REFERENCE:.1%} on the labelled source. {verdict} The interval covers sampling error and "
-            "the spread of the readings."
+            f"{n:,} samples; it was {REFERENCE:.1%} on the labelled source. {verdict} The interval covers sampling "
+            "error and the spread of the readings."
         )
     return Point(window, segment, n, accuracy, ends, classes, kind, 0.2 if fallen else 0.01, 0.02, realised, words)
 

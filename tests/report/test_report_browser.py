@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +16,7 @@ from leadline.report.page import html_page, json_text
 from leadline.report.pictures import report_pictures
 from leadline.results.render import interval, percent
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 METHODS = ("alsa-g", "ac", "doc", "atc-mc")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Debian's Chromium with an empty profile, or skip."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("chromium is not installed; run `sh tests/install_chromium.sh`")
-    with playwright.sync_playwright() as running:
-        profile = tmp_path_factory.mktemp("chromium")
-        context = running.chromium.launch_persistent_context(
-            profile, executable_path=program, args=FLAGS, headless=True
-        )
-        yield context
-        context.close()
 
 
 @pytest.fixture(scope="module", params=[2, 10, 100])

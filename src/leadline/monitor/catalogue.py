@@ -20,7 +20,10 @@ from leadline.monitor.schema import MODELS, SEGMENTS, SERIES
 from leadline.monitor.windows import from_microseconds, microseconds
 
 ALL_ROWS = segment_key(())
-_SETTINGS = ("every", "by", "time", "id", "reference", "floor", "tolerance", "false_alarm_every", "confidence_level")
+_SETTINGS = (
+    "method", "classes", "n_source", "every", "by", "time", "id", "reference", "floor", "tolerance",
+    "false_alarm_every", "confidence_level",
+)  # fmt: skip
 #: Settings that may change; others say what the windows are made of.
 _FREE = ("reference", "floor", "tolerance", "false_alarm_every", "confidence_level")
 
@@ -68,7 +71,7 @@ def register(connection: Connection, series: Series, model: Estimator) -> None:
 def find(connection: Connection, name: str) -> Entry | None:
     """Return a series by its name; None where there is none."""
     row = connection.execute(sa.select(SERIES).where(SERIES.c.name == name)).mappings().first()
-    return None if row is None else _entry(connection, row)
+    return None if row is None else _entry(row)
 
 
 def get(connection: Connection, name: str) -> Entry:
@@ -91,19 +94,14 @@ def model_of(connection: Connection, digest: str) -> Estimator:
     return from_bytes(data, "the model in the store")
 
 
-def _entry(connection: Connection, row: Any) -> Entry:
+def _entry(row: Any) -> Entry:
     """Return a row of the table of series."""
     try:
-        settings = json.loads(row["settings"])
-        settings["by"] = tuple(settings["by"])
-        model = model_of(connection, row["model"])
-        series = Series(
-            name=row["name"], model_id=row["model"][:16], method=model.method, classes=model.classes_, n_source=model.n_source_,
-            registered_at=from_microseconds(row["registered_at"]), **settings,
-        )  # fmt: skip
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+        given = json.loads(row["settings"]).items()
+        settings = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
+        registered = from_microseconds(row["registered_at"])
+        series = Series(name=row["name"], model_id=row["model"][:16], registered_at=registered, **settings)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"the store is damaged: settings of series {row['name']!r} cannot be read ({error})."
         ) from error

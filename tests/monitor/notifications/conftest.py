@@ -60,13 +60,10 @@ def engine(database: Path) -> Iterator[Engine]:
             connection.execute(
                 schema.SERIES.insert().values(name=series, model="m", settings="{}", n_rows=0, registered_at=0)
             )
+        same = {"rule": "floor", "state": "open", "harmful": True, "reason": "", "segments": "[]", "note": ""}
         for number in range(4):
-            connection.execute(
-                schema.ALARMS.insert().values(
-                    series=1 + number // 2, rule="floor", first=number, last=number, state="open", harmful=True,
-                    reason="", segments="[]", note="", raised_at=microseconds(NOW),
-                )  # fmt: skip
-            )
+            times = {"first": number, "last": number, "raised_at": microseconds(NOW)}
+            connection.execute(schema.ALARMS.insert().values(series=1 + number // 2, **times, **same))
     yield engine
     engine.dispose()
 
@@ -82,7 +79,7 @@ def web() -> Iterator[Web]:
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a certificate of this machine, with its key."""
     if which("openssl") is None:
-        pytest.skip("openssl is not installed; it makes the certificate of the mail server")
+        pytest.skip("openssl is not installed; it makes the certificate of the servers")
     path = tmp_path_factory.mktemp("tls") / "localhost.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -94,16 +91,20 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    """Return what servers with that certificate need."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@pytest.fixture
 def make_mail_server(request: pytest.FixtureRequest) -> Iterator[Callable[..., MailServer]]:
     """Return a maker of mail servers: with TLS or without."""
     servers: list[MailServer] = []
 
     def make(*, tls: bool = False, implicit: bool = False) -> MailServer:
-        context = None
-        if tls:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(request.getfixturevalue("certificate"))
-        servers.append(MailServer(context, implicit=implicit))
+        servers.append(MailServer(request.getfixturevalue("tls") if tls else None, implicit=implicit))
         return servers[-1]
 
     yield make
@@ -113,5 +114,5 @@ def make_mail_server(request: pytest.FixtureRequest) -> Iterator[Callable[..., M
 
 @pytest.fixture
 def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trust the mail server's certificate."""
+    """Trust that certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

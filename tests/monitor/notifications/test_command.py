@@ -41,7 +41,7 @@ def test_the_message_comes_on_standard_input(
 
 
 def test_what_it_says_on_standard_error_is_shown(message: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DeliveryError, match="^the program ended with 3$"):
+    with pytest.raises(DeliveryError, match=r"^the program ended with 3$"):
         send(message, "/bin/sh", "-c", "echo no such team >&2; exit 3")
     assert capfd.readouterr() == ("", "no such team\n")
 
@@ -51,7 +51,7 @@ def test_one_that_reads_nothing(message: dict[str, Any]) -> None:
 
 
 def test_one_that_is_not_there(message: dict[str, Any]) -> None:
-    with pytest.raises(DeliveryError, match="^No such file or directory$"):
+    with pytest.raises(DeliveryError, match=r"^No such file or directory$"):
         send(message, "/nowhere/page-me")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -45,18 +45,24 @@ def test_a_mail_says_what_the_message_says(message: dict[str, Any], make_mail_se
     assert server.commands[-1].upper() == "QUIT"
 
 
-def test_the_end_of_an_alarm_answers_its_beginning(
+def test_what_comes_later_of_an_alarm_answers_its_beginning(
     make_alarm: Callable[..., Alarm], now: datetime, make_mail_server: MakeServer
 ) -> None:
-    server = make_mail_server()
-    for event, number in (("raised", 1), ("raised", 1), ("closed", 1), ("raised", 2)):
-        send(of_alarm(make_alarm(number=number), event, now), server)  # type: ignore[arg-type]
-    send(of_test("fraud", now), server)
-    first, again, end, other, test = (mail.message for mail in server.mails)
+    server, later = make_mail_server(), now + timedelta(hours=1)
+    raised = of_alarm(make_alarm(), "raised", now)
+    closed, reopened = (
+        of_alarm(make_alarm(), "closed", later),
+        of_alarm(make_alarm(), "raised", now + timedelta(hours=2)),
+    )
+    other, test = of_alarm(make_alarm(number=2), "raised", now), of_test("fraud", now)
+    for message in (raised, raised, closed, reopened, other, test):
+        send(message, server)
+    first, again, *rest = (mail.message for mail in server.mails)
     assert first["Message-ID"] == again["Message-ID"]
-    assert len({mail["Message-ID"] for mail in (first, end, other, test)}) == 4
-    assert end["In-Reply-To"] == end["References"] == first["Message-ID"]
-    assert first["In-Reply-To"] is None
+    assert len({mail["Message-ID"] for mail in (first, *rest)}) == 5
+    beginning = [mail["In-Reply-To"] for mail in (first, again, *rest)]
+    assert beginning == [None, None, first["Message-ID"], first["Message-ID"], None, None]
+    assert rest[0]["References"] == first["Message-ID"]
 
 
 def test_texts_of_any_kind_arrive_whole(
@@ -122,7 +128,7 @@ def test_one_refused_address_is_a_remark_and_all_are_a_failure(
     assert send(message, server) == "1 of 2 addresses were refused by the server"
     assert server.mails[0].to == ["a@example.com"]
     server.refused = {"a@example.com", "b@example.com"}
-    with pytest.raises(DeliveryError, match="^the server refused all addresses$"):
+    with pytest.raises(DeliveryError, match=r"^the server refused all addresses$"):
         send(message, server)
 
 

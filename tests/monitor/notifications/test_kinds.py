@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,3 +82,10 @@ def test_kinds_by_name() -> None:
     assert all(kind.name == name for name, kind in KINDS.items())
     with pytest.raises(InputError, match="kind must be one of webhook, slack, email, command; got 'pigeon'"):
         get_kind("pigeon")
+
+
+def test_every_setting_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "notifications.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", page.partition("## Channels")[2], re.MULTILINE))
+    for name, kind in KINDS.items():
+        assert set(kind.rules) <= set(re.findall(r"`(\w+)`", rows[name])), name

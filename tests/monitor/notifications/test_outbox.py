@@ -9,18 +9,17 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Engine
 
 import leadline
 from leadline import InputError
-from leadline.monitor.notifications import outbox
 from leadline.monitor.notifications.channels import add_channel, list_channels, remove_channel
 from leadline.monitor.notifications.messages import of_alarm
 from leadline.monitor.notifications.outbox import (
@@ -123,8 +122,19 @@ def test_a_message_is_written_once(engine: Engine, message: dict[str, Any], now:
     assert [write(engine, message, now), write(engine, message, now + MINUTE)] == [1, 0]
     assert [write(engine, message, now, event="closed"), write(engine, message, now, alarm=2)] == [1, 1]
     add(engine, FRAUD, url="https://b.example")
-    assert write(engine, message, now) == 1
+    assert write(engine, message, now, event="closed") == 1  # for the new channel
     assert len(entries(engine)) == 4
+
+
+def test_an_alarm_that_is_raised_again_is_told_again(engine: Engine, message: dict[str, Any], now: datetime) -> None:
+    add(engine, None, url="https://a.example")
+    happened = ("raised", "raised", "closed", "raised", "raised", "acknowledged", "closed", "raised")
+    assert [write(engine, {**message, "event": event}, now, event=event) for event in happened] == [
+        1, 0, 1, 1, 0, 1, 1, 1,
+    ]  # fmt: skip
+    assert [one.event for one in reversed(entries(engine))] == [
+        "raised", "closed", "raised", "acknowledged", "closed", "raised",
+    ]  # fmt: skip
 
 
 def test_a_message_is_there_if_its_alarm_is(engine: Engine, message: dict[str, Any], now: datetime) -> None:
@@ -141,14 +151,6 @@ def test_mere_information_can_be_left_out(
     add(engine, None, url="https://a.example", harmful_only=True)
     assert write(engine, of_alarm(make_alarm(harmful=False), "raised", now), now) == 0
     assert write(engine, message, now) == 1
-
-
-def test_writing_works_on_postgresql_too() -> None:
-    dialect = postgresql.dialect()
-    channels = sa.select(CHANNELS).with_for_update(read=True, key_share=True).compile(dialect=dialect)
-    assert str(channels).endswith("FOR KEY SHARE")
-    entry = postgresql.insert(OUTBOX).values(alarm=1).on_conflict_do_nothing().compile(dialect=dialect)
-    assert "ON CONFLICT DO NOTHING" in str(entry)
 
 
 # ------------------------------------------------------------------------------------------------ what is sent
@@ -240,7 +242,11 @@ def test_a_message_that_one_channel_refuses_holds_up_no_other_of_it(
     add(engine, None, url=web.url)
     for alarm in (1, 2):
         write(engine, {**message, "alarm": alarm}, now, alarm)
-    web.answer = lambda handler: status(400 if web.requests[-1].content["alarm"] == 1 else 200)(handler)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        status(400 if web.requests[-1].content["alarm"] == 1 else 200)(handler)
+
+    web.answer = answer
     assert deliver(engine, now).postponed == 1
     assert deliver(engine, now).delivered == 1
 
@@ -262,23 +268,39 @@ def test_the_oldest_is_sent_first(engine: Engine, web: Web, message: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"),
+    ("change", "reason"),
     [
-        (CHANNELS.update().values(kind="pigeon"), "does not know the kind"),
-        (CHANNELS.update().values(settings="{"), "are damaged"),
-        (CHANNELS.update().values(settings='{"url_env": "LEADLINE_NOT_SET"}'), "LEADLINE_NOT_SET is not set"),
+        (CHANNELS.update().values(kind="pigeon"), "this Leadline does not know the kind of the channel"),
+        (CHANNELS.update().values(settings="[1]"), "the message or the settings in the store are damaged"),
+        (
+            CHANNELS.update().values(settings='{"url_env": "NOT_SET_HERE"}'),
+            "the environment variable NOT_SET_HERE is not set",
+        ),
     ],
 )
-def test_what_cannot_be_sent_has_a_reason(
-    engine: Engine, message: dict[str, Any], now: datetime, damage: sa.Update, reason: str
+def test_who_cannot_send_leaves_it_to_others(
+    engine: Engine, message: dict[str, Any], now: datetime, change: sa.Update, reason: str
 ) -> None:
     add(engine, None, url="https://a.example")
-    write(engine, message, now)
+    for alarm in (1, 2):
+        write(engine, message, now, alarm)
     with engine.begin() as connection:
-        connection.execute(damage)
+        connection.execute(change)
     (problem,) = deliver(engine, now).problems
-    assert reason in problem
-    assert entries(engine)[0].error in problem
+    assert problem.endswith(reason)
+    assert {(one.state, one.attempts, one.at) for one in entries(engine)} == {("waiting", 0, now)}
+
+
+def test_a_damaged_message_holds_up_no_other(engine: Engine, web: Web, message: dict[str, Any], now: datetime) -> None:
+    add(engine, None, url=web.url)
+    for alarm in (1, 2):
+        write(engine, message, now, alarm)
+    with engine.begin() as connection:
+        connection.execute(OUTBOX.update().where(OUTBOX.c.alarm == 1).values(message="{"))
+    assert deliver(engine, now).problems == (
+        "channel 1 (webhook): the message or the settings in the store are damaged",
+    )
+    assert deliver(engine, now).delivered == 1
 
 
 # ------------------------------------------------------------------------------------------------ many at once
@@ -358,20 +380,19 @@ def test_killed_between_sending_and_noting_it_sends_again(
     assert entries(engine)[0].attempts == 2
 
 
-def test_who_is_late_does_not_undo_what_another_did(
-    engine: Engine, web: Web, message: dict[str, Any], now: datetime, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("other", "late"), [(200, 503), (503, 200)])
+def test_what_has_arrived_stays_so_whoever_is_late(
+    engine: Engine, web: Web, message: dict[str, Any], now: datetime, other: int, late: int
 ) -> None:
     add(engine, None, url=web.url)
     write(engine, message, now)
-    send = outbox._send
 
-    def slow(row: Any) -> str:
-        monkeypatch.setattr(outbox, "_send", send)
-        assert deliver(engine, now + LEASE + MINUTE).delivered == 1  # by another, when the lease was over
-        web.answer = status(503)
-        return send(row)
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        web.answer = status(other)
+        deliver(engine, now + LEASE + MINUTE)  # by another, as the lease is over
+        status(late)(handler)
 
-    monkeypatch.setattr(outbox, "_send", slow)
+    web.answer = answer
     deliver(engine, now)
     (entry,) = entries(engine)
     assert (len(web.requests), entry.state, entry.error) == (2, "delivered", "")

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 from urllib.parse import quote
 
 import pytest
@@ -71,7 +71,7 @@ class Careless(Kind):
     """Fails with all it knows."""
 
     name = "careless"
-    rules: dict[str, Any] = {}  # noqa: RUF012
+    rules = MappingProxyType({})
 
     def _send(self, message: Message, settings: Settings, secrets: Secrets, wait: float) -> str:
         raise OSError(5, f"cannot open {secrets['url']}, {secrets['token']}\nnor {base64.b64encode(TOKEN.encode())!r}")

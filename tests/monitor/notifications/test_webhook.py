@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,10 +100,23 @@ def test_the_body_of_an_answer_is_not_read(web: Web, message: dict[str, Any]) ->
     assert KINDS["webhook"].send(message, {"url": web.url}, Secrets({})) == ""
 
 
+def test_certificates_are_checked(
+    message: dict[str, Any], tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    safe = Web(tls)
+    with pytest.raises(DeliveryError, match="certificate verify failed"):
+        KINDS["slack"].send(message, {"url_env": "SLACK_URL"}, Secrets({"url": f"{safe.url}{PATH}"}))
+    assert safe.requests == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    KINDS["slack"].send(message, {"url_env": "SLACK_URL"}, Secrets({"url": f"{safe.url}{PATH}"}))
+    assert safe.requests[0].path == PATH
+    safe.stop()
+
+
 def test_nobody_there(message: dict[str, Any]) -> None:
     gone = Web()
     gone.stop()
-    with pytest.raises(DeliveryError, match="^Connection refused$"):
+    with pytest.raises(DeliveryError, match=r"^Connection refused$"):
         KINDS["webhook"].send(message, {"url": gone.url}, Secrets({}))
 
 

@@ -7,7 +7,7 @@ version        Of this table: 1. Fields may be added to a version; a field that 
 event          ``raised``, ``acknowledged``, ``closed``, or ``test`` for a message that only tries a channel.
 at             When that happened.
 series         The name of what is watched.
-alarm          The number of the alarm in the store. Together with ``event`` it tells a message that comes twice.
+alarm          The number of the alarm in the store. With ``event`` and ``at`` it tells a message that comes twice.
 rule           The rule that raised it: ``changed``, ``estimated-fall``, ``fall``, ``floor`` or ``no-data``.
 state          ``open``, ``acknowledged`` or ``closed``.
 harmful        Whether it is more than information.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -103,7 +103,8 @@ def enqueue(
     connection
         In the transaction in which the event happens: the message is there if that is.
     alarm_id, event
-        What is told; each channel is told once, however often this is called.
+        What is told. A channel is told the same once, however often this is called, unless something else happened to
+        the alarm in between: one that is raised again is told again.
     message
         See :mod:`leadline.monitor.notifications.messages`.
     series_id
@@ -123,21 +124,27 @@ def enqueue(
         if message["harmful"] or not json.loads(row.settings).get("harmful_only", False):
             told.setdefault((row.kind, row.settings), row.id)
     text, due = json.dumps(message, allow_nan=False), microseconds(now)
+    before = _events(connection, alarm_id)
+    entries = [
+        {"alarm": alarm_id, "channel": channel, "event": name, "message": text, "state": WAITING, "attempts": 0,
+         "next_at": due, "error": ""}
+        for channel in told.values()
+        if (name := _next_name(event, before.get(channel, []))) is not None
+    ]  # fmt: skip
+    if not entries:
+        return 0
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    written = 0
-    for channel in told.values():
-        entry = insert(OUTBOX).values(
-            alarm=alarm_id, channel=channel, event=event, message=text, state=WAITING, attempts=0, next_at=due, error=""
-        )
-        written += connection.execute(entry.on_conflict_do_nothing()).rowcount
-    return written
+    # Counted by what comes back, as PostgreSQL's driver does not count what is inserted.
+    written = insert(OUTBOX).values(entries).on_conflict_do_nothing().returning(OUTBOX.c.id)
+    return len(connection.execute(written).all())
 
 
 def deliver(engine: Engine, now: datetime, *, limit: int = 100, deadline_seconds: float = 60.0) -> Delivered:
     """Send what is due.
 
     A channel that fails is left alone for the rest of the run: one that hangs costs one timeout and not one for each of
-    its messages. Any number of processes may do this at once.
+    its messages. One whose environment variables are not set here is left to those who have them, and that is no failed
+    try. Any number of processes may do this at once.
 
     Parameters
     ----------
@@ -159,20 +166,28 @@ def deliver(engine: Engine, now: datetime, *, limit: int = 100, deadline_seconds
     problems: list[str] = []
     failing: set[int] = set()
     while len(outcomes) < limit and monotonic() - started < deadline_seconds:
-        row = _take(engine, clock(), failing)
+        row = _find(engine, clock(), failing)
         if row is None:
             break
         try:
-            problem = _send(row)
+            settings, secrets = _prepare(row)
         except DeliveryError as error:
-            problem = str(error)
             failing.add(row.channel)
-            outcomes.append(_postpone(engine, row, problem, clock()))
+            problems.append(_problem(row, str(error)))
+            continue
+        if not _take(engine, row, clock()):
+            continue  # somebody else was faster
+        try:
+            remark = KINDS[row.kind].send(_parse(row.message), settings, secrets)
+        except DeliveryError as error:
+            failing.add(row.channel)
+            problems.append(_problem(row, str(error)))
+            outcomes.append(_postpone(engine, row, str(error), clock()))
         else:
             outcomes.append(DELIVERED)
-            _finish(engine, row, problem, clock())
-        if problem:
-            problems.append(f"channel {row.channel} ({row.kind}): {problem}")
+            _finish(engine, row, remark, clock())
+            if remark:
+                problems.append(_problem(row, remark))
     with engine.connect() as connection:
         waiting = connection.execute(sa.select(sa.func.count()).where(OUTBOX.c.state == WAITING)).scalar_one()
     arrived, postponed, given_up = (outcomes.count(state) for state in (DELIVERED, WAITING, FAILED))
@@ -184,13 +199,7 @@ def list_outbox(connection: Connection, *, state: str | None = None, limit: int 
     query = _rows().order_by(OUTBOX.c.id.desc()).limit(limit)
     if state is not None:
         query = query.where(OUTBOX.c.state == state)
-    return tuple(
-        Delivery(
-            row.id, row.channel, row.alarm, json.loads(row.message)["series"], row.event, row.kind, row.state,
-            row.attempts, from_microseconds(row.next_at), row.error,
-        )
-        for row in connection.execute(query)
-    )  # fmt: skip
+    return tuple(_delivery(row) for row in connection.execute(query))
 
 
 def retry_failed(connection: Connection, now: datetime) -> int:
@@ -210,35 +219,69 @@ def delay(attempts: int, key: str) -> timedelta:
     return pause * (1 + 0.25 * zlib.crc32(f"{attempts} {key}".encode()) / 2**32)
 
 
+def _events(connection: Connection, alarm_id: int) -> dict[int, list[str]]:
+    """Return what each channel was told of an alarm, or will be, in the order of time."""
+    query = sa.select(OUTBOX.c.channel, OUTBOX.c.event).where(OUTBOX.c.alarm == alarm_id).order_by(OUTBOX.c.id)
+    events: dict[int, list[str]] = {}
+    for channel, name in connection.execute(query):
+        events.setdefault(channel, []).append(name)
+    return events
+
+
+def _next_name(event: str, before: Sequence[str]) -> str | None:
+    """Return what the outbox calls an event: ``raised``, then ``raised 2``; None if it was the last that happened."""
+    kinds = [name.partition(" ")[0] for name in before]
+    if kinds[-1:] == [event]:
+        return None
+    return f"{event} {kinds.count(event) + 1}" if event in kinds else event
+
+
 def _rows() -> sa.Select[Any]:
     columns = (*OUTBOX.c, CHANNELS.c.kind, CHANNELS.c.settings)
     return sa.select(*columns).select_from(OUTBOX.join(CHANNELS, OUTBOX.c.channel == CHANNELS.c.id))
 
 
-def _take(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
-    """Take what has been due longest, of channels that do not fail; None if there is nothing."""
+def _delivery(row: Row[Any]) -> Delivery:
+    message = json.loads(row.message)
+    return Delivery(
+        row.id, row.channel, row.alarm, message["series"], message["event"], row.kind, row.state, row.attempts,
+        from_microseconds(row.next_at), row.error,
+    )  # fmt: skip
+
+
+def _find(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
+    """Return what has been due longest, of channels that do not fail; None if there is nothing."""
     due = sa.and_(OUTBOX.c.state == WAITING, OUTBOX.c.next_at <= microseconds(now), OUTBOX.c.channel.not_in(failing))
-    while True:
-        with engine.connect() as connection:
-            row = connection.execute(_rows().where(due).order_by(OUTBOX.c.next_at, OUTBOX.c.id).limit(1)).first()
-        if row is None:
-            return None
-        # Taken by whoever finds it as it was read. Reading and writing are two transactions, as SQLite does not let one
-        # that has read wait for its turn to write.
-        lease = OUTBOX.update().where(*_as_read(row, row.attempts), OUTBOX.c.next_at == row.next_at)
-        if _changed(engine, lease.values(attempts=row.attempts + 1, next_at=microseconds(now + LEASE), error="")):
-            return row
+    with engine.connect() as connection:
+        return connection.execute(_rows().where(due).order_by(OUTBOX.c.next_at, OUTBOX.c.id).limit(1)).first()
 
 
-def _send(row: Row[Any]) -> str:
-    """Send a message and return the remark on it."""
+def _prepare(row: Row[Any]) -> tuple[dict[str, Any], Secrets]:
+    """Return the settings and the secrets of a message's channel, or say why it cannot be sent from here."""
     if row.kind not in KINDS:
         raise DeliveryError("this Leadline does not know the kind of the channel")
+    settings = _parse(row.settings)
+    return settings, Secrets.read(settings)
+
+
+def _take(engine: Engine, row: Row[Any], now: datetime) -> bool:
+    """Take a message for the time of a lease, unless it is no longer as it was read; tell whether it is ours.
+
+    Reading and taking are two transactions, as SQLite does not let one that has read wait for its turn to write.
+    """
+    lease = OUTBOX.update().where(*_as_read(row, row.attempts), OUTBOX.c.next_at == row.next_at)
+    return _changed(engine, lease.values(attempts=row.attempts + 1, next_at=microseconds(now + LEASE), error=""))
+
+
+def _parse(text: str) -> dict[str, Any]:
     try:
-        message, settings = json.loads(row.message), json.loads(row.settings)
-    except ValueError:
+        return dict(json.loads(text))
+    except (TypeError, ValueError):
         raise DeliveryError("the message or the settings in the store are damaged") from None
-    return KINDS[row.kind].send(message, settings, Secrets.read(settings))
+
+
+def _problem(row: Row[Any], reason: str) -> str:
+    return f"channel {row.channel} ({row.kind}): {reason}"
 
 
 def _finish(engine: Engine, row: Row[Any], remark: str, now: datetime) -> None:

@@ -16,9 +16,10 @@ from leadline.results.pages import text_html
 from leadline.results.render import percent
 
 _HEIGHT = 1000  # units of the stretched shapes from bottom to top
-_MOST_DOTS = 60  # columns that have room for a dot each
+_MOST_DOTS = 90  # columns that have room for a dot each
 _MOST_ON_PHONE = 24
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_CUT_OFF = 0.05  # share of the intervals whose ends may lie outside the picture
 _MOST_LANES = 4
 _LABEL_ROOM = 0.12  # share of the width that the number of an alarm needs, on a phone
 
@@ -56,9 +57,12 @@ class Scale:
         values += [] if series.floor is None else [series.floor]
         values += [column.accuracy for column in columns]
         values += [column.realised.accuracy for column in columns if column.realised is not None]
-        if columns:
-            ends = np.array([column.interval for column in columns])
-            values += [float(np.quantile(ends[:, 0], 0.05)), float(np.quantile(ends[:, 1], 0.95))]
+        intervals = [column.interval for column in columns]
+        intervals += [column.realised.interval for column in columns if column.realised is not None]
+        if intervals:
+            lows, highs = np.array(intervals).T
+            values.append(float(np.quantile(lows, _CUT_OFF, method="lower")))
+            values.append(float(np.quantile(highs, 1 - _CUT_OFF, method="higher")))
         low, high = min(values), max(values)
         step = next((step for step in _STEPS if (high - low) / step <= 5), _STEPS[-1])
         # A line at the very bottom would be taken for the edge of the picture.
@@ -133,7 +137,7 @@ class Chart:
         said = f"{name}: {estimate_words(latest.accuracy, latest.interval)} in {self.naming.window(latest.last)}"
         return (
             f'<svg class="small" role="img" aria-label="{text_html(said)}"><title>{text_html(said)}</title>'
-            f"{self._references()}{self._gaps()}{self._shapes()}{self._dots(most=_MOST_ON_PHONE)}</svg>"
+            f"{self._references()}{self._gaps()}{self._shapes()}{self._dots(small=True)}</svg>"
         )
 
     @property
@@ -201,16 +205,20 @@ class Chart:
         found = [(place, column, column.realised) for place, column in self.columns.items()]
         return [(place, column, realised) for place, column, realised in found if realised is not None]
 
-    def _dots(self, most: int = _MOST_DOTS) -> str:
+    def _dots(self, *, small: bool = False) -> str:
         """Return a dot for each estimate where there is room, and a mark for what labels say."""
         parts = []
-        few = self.width <= most
+        few = self.width <= (_MOST_ON_PHONE if small else _MOST_DOTS)
         if few:
             for place, column in self.columns.items():
                 x, y = self._across(place + 0.5), self.scale.percent(column.accuracy)
                 parts.append(f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>')
         for place, _, found in self._realised():
-            mark, kind = ("cross", "unsure") if found.sample == "unknown" else ("diamond" if few else "small", "true")
+            mark, kind = (
+                ("cross", "unsure")
+                if found.sample == "unknown"
+                else ("diamond" if few and not small else "small", "true")
+            )
             x, y = self._across(place + 0.5), self.scale.percent(found.accuracy)
             parts.append(f'<use class="{kind}" href="#{mark}" x="{x}" y="{y}"/>')
         return "".join(parts)

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from leadline.monitor.records import Point, Realised, Window
+from leadline.results.estimate import pull
 from leadline.results.estimates import MISSING
 
 
@@ -62,9 +63,9 @@ def segment_name(values: Iterable[Any]) -> str:
     return ", ".join(MISSING if value is None else str(value) for value in values)
 
 
-def pull(accuracy: float, n_rows: int, whole: Point) -> float:
-    """Return how far a part of a window's rows pulls the accuracy up or, below 0, down: its gap times its share."""
-    return (accuracy - whole.accuracy) * n_rows / whole.n_rows
+def pull_on(whole: Point, accuracy: float, n_rows: int) -> float:
+    """Return how far a part of a window's rows pulls the accuracy of all its rows up or, below 0, down."""
+    return float(pull(accuracy, n_rows, whole.accuracy, whole.n_rows))
 
 
 def _column(points: Sequence[Point]) -> Column:

@@ -25,9 +25,8 @@ for (const series of document.querySelectorAll(".series")) {
     const source = document.getElementById(id);
     if (panel.dataset.shown !== id) {
       panel.dataset.shown = id;
-      panel.querySelector("h3").textContent = source.querySelector("summary").textContent;
-      const body = panel.querySelector(".body");
-      body.replaceChildren(...[...source.children].slice(1).map(part => part.cloneNode(true)));
+      panel.querySelector("h3").textContent = source.previousElementSibling.textContent;
+      panel.querySelector(".body").replaceChildren(...source.cloneNode(true).childNodes);
     }
     links.forEach((link, number) => link.setAttribute("tabindex", number === at ? "0" : "-1"));
     const strip = links[at].firstElementChild;

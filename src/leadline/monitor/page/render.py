@@ -10,7 +10,7 @@ from importlib.resources import files
 from leadline.monitor.page.alarms import alarms_html, listed
 from leadline.monitor.page.chart import DEFINITIONS, Chart, Scale, legend
 from leadline.monitor.page.columns import Column, columns_of
-from leadline.monitor.page.segments import segments_html
+from leadline.monitor.page.segments import MOST_PRINTED, segments_html
 from leadline.monitor.page.times import Axis, Naming
 from leadline.monitor.page.windows import Explanations, windows_table
 from leadline.monitor.page.words import LEVELS, Status, overall, status, track_record
@@ -22,7 +22,6 @@ from leadline.results.render import interval, percent
 
 #: Windows drawn one by one; of more, neighbours are drawn together.
 MOST_COLUMNS = 400
-_LONG = 40  # lines of the table of windows that are still printed
 _MOST_OPEN = 3  # series that are all unfolded; of more, only those that are not fine
 
 
@@ -75,7 +74,12 @@ class _Part:
         alone = number_of_series == 1
         brief = number_of_series > _MOST_OPEN and self.status.level == "good"
         sign, words = LEVELS[self.status.level]
-        parts = []
+        name = text_html(series.name)
+        linked = name if alone else f'<a href="#{self.prefix}">{name}</a>'
+        parts = [
+            f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
+            f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>"
+        ]
         if points and not brief:
             latest = points[-1]
             if alone:
@@ -89,39 +93,37 @@ class _Part:
                 f'<p class="marks">{100 * series.confidence_level:g} % interval {interval(latest.interval)}; '
                 f"○ on the labelled source {percent(series.reference)}</p>"
             )
-        name = text_html(series.name)
-        linked = name if alone else f'<a href="#{self.prefix}">{name}</a>'
-        parts.insert(
-            0,
-            f'<p class="verdict"><span class="reliance {self.status.level}">{sign} {words}</span> '
-            f"<b>{linked}</b>: {text_html(self.status.sentence)}.</p>",
-        )
         record = track_record(self.watched)
         if brief:
             return f'<div class="model">{"".join(parts)}<p class="marks">{_with_code(record)}</p></div>'
-        told = {"Track record": record}
+        advice = f"<p><b>Track record</b> {_with_code(record)}</p>"
         if self.status.alarm is not None:
-            told = {"Why": self.status.alarm.reason} | told
-        advice = "".join(f"<p><b>{name}</b> {_with_code(text)}</p>" for name, text in told.items() if text)
+            advice = f"<p><b>Why</b> {self._why(self.status.alarm)}</p>{advice}"
         return f'<div class="model">{"".join(parts)}<div class="advice">{advice}</div></div>'
+
+    def _why(self, alarm: Alarm) -> str:
+        """Return the first sentence of an alarm's reason, and the way to the rest."""
+        first, _, rest = alarm.reason.partition(". ")
+        more = f' <a href="#{self.prefix}a{alarm.number}">More: alarm {alarm.number:,}</a>' if rest else ""
+        return text_html(f"{first}." if rest else first) + more
 
     def html(self, *, folded: bool) -> str:
         """Return the series over time."""
         series = self.watched.series
         sign, words = LEVELS[self.status.level]
         heading = f'<h2>{text_html(series.name)}</h2> <span class="reliance {self.status.level}">{sign} {words}</span>'
-        body = f'<p class="quiet">{text_html(self._facts())}</p>{self._over_time()}'
+        # A link into what is folded unfolds it.
+        body = f'<p class="quiet" id="{self.prefix}">{text_html(self._facts())}</p>{self._over_time()}'
         if folded and self.status.level == "good":
-            return f'<details class="series" id="{self.prefix}"><summary>{heading}</summary>{body}</details>'
-        return f'<section class="series" id="{self.prefix}"><div class="heading">{heading}</div>{body}</section>'
+            return f'<details class="series"><summary>{heading}</summary>{body}</details>'
+        return f'<section class="series"><div class="heading">{heading}</div>{body}</section>'
 
     def _facts(self) -> str:
         series = self.watched.series
-        every = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}.get(series.every, series.every)
         return (
-            f"Model {series.model_id}, estimated by {series.method}; one window per {every}. A fall is more than "
-            f"{100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one false "
-            f"alarm in {series.false_alarm_every:,.0f} windows, on average."
+            f"Model {series.model_id}, estimated by {series.method}; one window per {self.naming.length}. A fall is "
+            f"more than {100 * series.tolerance:g} points below the source's {percent(series.reference)}; at most one "
+            f"false alarm in {series.false_alarm_every:,.0f} windows, on average."
         )
 
     def _over_time(self) -> str:
@@ -137,7 +139,7 @@ class _Part:
         explanations = Explanations(watched, naming, prefix)
         merged = f"Each place is the mean of up to {naming.count(step)}. " if step > 1 else ""
         listing = "".join(explanations.folded(column) for column in reversed(shown))
-        long = ' class="long"' if len(shown) > _LONG else ""
+        long = ' class="long"' if len(shown) > MOST_PRINTED else ""
         return (
             f"{chart.full(listed(watched.alarms), prefix)}{legend(watched.series, chart, listed(watched.alarms))}"
             f'<p class="quiet">{text_html(merged)}Choose a window to see what its estimate rests on.</p>'

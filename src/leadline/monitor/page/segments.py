@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from leadline.monitor.page.chart import Chart, Scale, time_ticks
-from leadline.monitor.page.columns import Column, columns_of, pull, segment_name
+from leadline.monitor.page.columns import Column, columns_of, pull_on, segment_name
 from leadline.monitor.page.times import Axis, Naming
 from leadline.monitor.records import Point, Series, Watched
 from leadline.results.pages import table_html, text_html
@@ -16,6 +16,8 @@ from leadline.results.render import Cell, Table, interval, percent
 
 #: Segments that are shown; of more, those that pull the accuracy down most.
 MOST_SEGMENTS = 100
+#: Lines of a table that are printed; of a longer one, none is.
+MOST_PRINTED = 40
 _MOST_CHARTS = 12
 _CHART_COLUMNS = 120  # windows or groups of them along a small chart, and along a heat map
 _FALLS = (0.05, 0.1, 0.2)  # where the shades of a heat map change, beyond the tolerance
@@ -49,7 +51,7 @@ def segments_of(watched: Watched) -> list[Segment]:
     for values, points in watched.segments.items():
         if points:
             here = points[-1].window.number == latest.window.number
-            pulls = pull(points[-1].accuracy, points[-1].n_rows, latest) if here else None
+            pulls = pull_on(latest, points[-1].accuracy, points[-1].n_rows) if here else None
             found.append(Segment(segment_name(values), points, pulls))
     return sorted(found, key=lambda one: (one.pull is None, one.pull or 0.0))
 
@@ -67,16 +69,17 @@ def segments_html(watched: Watched, axis: Axis, naming: Naming) -> str:
     by = ", ".join(watched.series.by)
     draw = _charts if len(shown) <= _MOST_CHARTS else _heat_map
     table = table_html(_table(watched, shown, naming), "h4")
+    long = ' class="long"' if len(shown) > MOST_PRINTED else ""
     return (
         f"<h3>By {text_html(by)}: {len(found):,} segment{'' if len(found) == 1 else 's'}</h3>"
-        f'<p class="quiet">{text_html(told)}</p>{draw(watched.series, shown, axis, naming)}'
-        f"<details><summary>The segments as a table</summary>{table}</details>"
+        f'<p class="quiet">{text_html(told)}</p>{draw(watched, shown, axis, naming)}'
+        f"<details{long}><summary>The segments as a table</summary>{table}</details>"
     )
 
 
-def _charts(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
+def _charts(watched: Watched, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
     """Return a small chart of each segment, all of one scale."""
-    step = axis.step(_CHART_COLUMNS)
+    series, step = watched.series, axis.step(_CHART_COLUMNS)
     columns = [columns_of(one.points, axis.first, step) for one in shown]
     scale = Scale.holding(series, [column for one in columns for column in one.values()])
     plain = Chart(series, {}, axis, step, scale, naming)
@@ -92,15 +95,16 @@ def _charts(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming
     return f'<div class="smalls">{"".join(parts)}</div><p class="quiet">{ends}</p>'
 
 
-def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
+def _heat_map(watched: Watched, shown: Sequence[Segment], axis: Axis, naming: Naming) -> str:
     """Return a row of shaded cells for each segment; runs of one shade are one shape, which keeps the page light."""
-    step = axis.step(_CHART_COLUMNS)
+    series, step = watched.series, axis.step(_CHART_COLUMNS)
     width = -(-axis.span // step)
+    whole = columns_of(watched.points, axis.first, step)
+    titles = {place: naming.stretch(column.first, column.last) for place, column in whole.items()}
     edges = [series.tolerance, *(fall for fall in _FALLS if fall > series.tolerance)]
     shapes: dict[int, list[str]] = {level: [] for level in range(len(edges) + 1)}
     surely: list[str] = []
     cells: list[list[object]] = []
-    titles: dict[int, str] = {}
     for row, one in enumerate(shown):
         columns = columns_of(one.points, axis.first, step)
         levels = [(place, _level(series, column, edges)) for place, column in columns.items()]
@@ -109,7 +113,6 @@ def _heat_map(series: Series, shown: Sequence[Segment], axis: Axis, naming: Nami
             shapes[level].append(f"M{run[0]} {row}h{len(run)}v.88h-{len(run)}z")
         below = series.reference - series.tolerance
         surely += [f"M{place + 0.5} {row}.44h0" for place, column in columns.items() if column.interval[1] < below]
-        titles |= {place: naming.stretch(column.first, column.last) for place, column in columns.items()}
         cells.append([_numbers(columns.get(place)) for place in range(width)])
     paths = "".join(f'<path class="shade{level}" d="{"".join(parts)}"/>' for level, parts in shapes.items() if parts)
     names = "".join(f'<li title="{text_html(one.name)}">{text_html(one.name)}</li>' for one in shown)

@@ -14,6 +14,7 @@ _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
 )  # fmt: skip
+_LENGTHS = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}
 # Which unit of the calendar a time is in: neighbours differ where a unit begins. The finest first.
 _UNITS: dict[str, Callable[[datetime], object]] = {
     "3 hours": lambda start: (start.date(), start.hour // 3),
@@ -75,8 +76,12 @@ class Naming:
 
     def count(self, number: int) -> str:
         """Return a number of windows in words."""
-        unit = {"1h": "hour", "1d": "day", "1w": "week", "1mo": "month"}.get(self.every.name, "window")
-        return f"{number:,} {unit}{'' if number == 1 else 's'}"
+        return f"{number:,} {_LENGTHS.get(self.every.name, 'window')}{'' if number == 1 else 's'}"
+
+    @property
+    def length(self) -> str:
+        """How long a window is, in words."""
+        return _LENGTHS.get(self.every.name, self.every.name)
 
     def day(self, time: datetime) -> str:
         """Return the day of a time."""
@@ -113,12 +118,12 @@ class Axis:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Return a few places, as shares of the width, and what to write there."""
-        if self.every.n_rows is None and self.span <= _MOST_SEARCHED:
+        if self.every.n_rows is None and _MOST_TICKS < self.span <= _MOST_SEARCHED:
             starts = [self.every.window(number).start for number in range(self.first, self.last + 1)]
             for chosen in _calendar(starts, self.every):
                 if 2 <= len(chosen) <= _MOST_TICKS:
                     return [(place / self.span, text) for place, text in chosen]
-        stride = max(1, math.ceil(self.span / (_MOST_TICKS - 2)))
+        stride = math.ceil(self.span / _MOST_TICKS)
         return [((place + 0.5) / self.span, self._number(self.first + place)) for place in range(0, self.span, stride)]
 
     def _number(self, number: int) -> str:
@@ -126,8 +131,7 @@ class Axis:
         if self.every.n_rows is not None:
             return f"{number:,}"
         start = self.every.window(number).start
-        hours = f" {start:%H:%M}" if self.every.name == "1h" else ""
-        return f"{start.day} {_MONTHS[start.month - 1][:3]}{hours}"
+        return f"{start:%H:%M}" if self.every.name == "1h" else _tick(start, _FINEST[self.every.name])
 
 
 def _calendar(starts: Sequence[datetime], every: Every) -> list[list[tuple[int, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from leadline.monitor.page.columns import Column, pull, segment_name
+from leadline.monitor.page.columns import Column, pull_on, segment_name
 from leadline.monitor.page.times import Naming
 from leadline.monitor.page.words import estimate_words, rule_words, said_by_labels
 from leadline.monitor.records import Point, Watched
@@ -47,11 +47,11 @@ class Explanations:
         self._segments = _by_window(watched)
 
     def folded(self, column: Column) -> str:
-        """Return the explanation of a column, folded."""
+        """Return the explanation of a column, folded; a link to it unfolds it."""
         named = f"{self._naming.stretch(column.first, column.last)}: {estimate_words(column.accuracy, column.interval)}"
         return (
-            f'<details class="why" id="{self._prefix}w{column.first.number}"><summary>{text_html(named)}</summary>'
-            f"{self._body(column)}</details>"
+            f'<details class="why"><summary>{text_html(named)}</summary>'
+            f'<div id="{self._prefix}w{column.first.number}">{self._body(column)}</div></details>'
         )
 
     def panel(self, column: Column) -> str:
@@ -81,13 +81,16 @@ class Explanations:
         body = "".join(f"<p>{text_html(text)}</p>" for text in told)
         classes = [
             _Part(
-                pull(entry.accuracy, entry.count, point), str(entry.label), entry.accuracy, entry.count / point.n_rows
+                pull_on(point, entry.accuracy, entry.count),
+                str(entry.label),
+                entry.accuracy,
+                entry.count / point.n_rows,
             )
             for entry in point.by_class
             if entry.accuracy is not None
         ]
-        body += _pulling("Predicted classes that pull it down", classes)
-        return body + _pulling("Segments that pull it down", self._segments.get(point.window.number, ()))
+        body += _pulling("Predicted classes below the window's accuracy, and how far they pull it down", classes)
+        return body + _pulling("Segments below it", self._segments.get(point.window.number, ()))
 
 
 def windows_table(columns: Iterable[Column], naming: Naming, prefix: str) -> str:
@@ -130,7 +133,7 @@ def _by_window(watched: Watched) -> Mapping[int, Sequence[_Part]]:
         for point in points:
             whole = wholes.get(point.window.number)
             if whole is not None:
-                pulls = pull(point.accuracy, point.n_rows, whole)
+                pulls = pull_on(whole, point.accuracy, point.n_rows)
                 found[point.window.number].append(_Part(pulls, name, point.accuracy, point.n_rows / whole.n_rows))
     return found
 

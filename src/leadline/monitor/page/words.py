@@ -61,6 +61,10 @@ def status(watched: Watched, naming: Naming) -> Status:
     counted = _count(live)
     if gravest is not None:
         told = f"{_happened(gravest, watched)} since {naming.since(gravest.first)}{_now(watched, gravest, naming)}"
+        others = {alarm.rule: alarm for alarm in harmful if alarm.rule != gravest.rule}
+        told += "".join(
+            f"; also {_happened(alarm, watched)} since {naming.since(alarm.first)}" for alarm in others.values()
+        )
         return Status("poor" if harmful else "caution", f"{told}; {counted}", gravest)
     if not watched.points:
         return Status("caution", "no data yet")

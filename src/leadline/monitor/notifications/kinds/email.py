@@ -77,22 +77,23 @@ def _connect(settings: Settings, wait: float) -> smtplib.SMTP:
 
 
 def _mail(message: Message, settings: Settings) -> EmailMessage:
-    """Return a mail; sent twice, it has the same id, and that of an alarm's end is an answer to its beginning."""
+    """Return a mail; sent twice, it has the same id, and what comes later of an alarm is an answer to its beginning."""
+    own, first = _id(message, message["event"], message["at"]), _id(message, "raised", message["raised_at"])
     mail = EmailMessage(_POLICY)
     mail["Subject"] = f"[Leadline] {headline(message)}"
     mail["From"] = settings["sender"]
     mail["To"] = ", ".join(settings["to"])
     mail["Date"] = format_datetime(datetime.fromisoformat(message["at"]))
-    mail["Message-ID"] = _id(message, message["event"])
-    if message["event"] not in ("raised", "test"):
-        mail["In-Reply-To"] = mail["References"] = _id(message, "raised")
+    mail["Message-ID"] = own
+    if message["event"] != "test" and own != first:
+        mail["In-Reply-To"] = mail["References"] = first
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(as_text(message))
     return mail
 
 
-def _id(message: Message, event: str) -> str:
-    key = (message["series"], message["alarm"], message["raised_at"] or message["at"], event)
+def _id(message: Message, event: str, at: str) -> str:
+    key = (message["series"], message["alarm"], event, at)
     return f"<{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}@leadline.invalid>"
 
 

@@ -11,7 +11,7 @@ from leadline.monitor.notifications.kinds.secrets import Secrets
 from leadline.monitor.notifications.kinds.settings import variable
 from leadline.monitor.notifications.messages import as_text
 
-_MENTION = re.compile(r"@(?=channel|here|everyone|all)", re.IGNORECASE)
+_MENTION = re.compile(r"(?<!\w)@(?=(channel|here|everyone|all)\b)", re.IGNORECASE)
 _NOTHING = "\N{ZERO WIDTH SPACE}"
 
 
