@@ -106,7 +106,7 @@ def simulated(
     """Return all rows and, if there is more than one part, the parts of one simulated year."""
     level = accuracy - fall * (np.arange(DAYS)[:, None] >= CHANGE)
     noise = rng.normal(size=rows.shape) * ROW_SD / np.sqrt(rows) + rng.normal(scale=WINDOW_SD, size=(DAYS, 1))
-    estimate, right = np.clip(level + noise, 0.0, 1.0), rng.binomial(rows, level)
+    estimate, right = np.clip(level + noise, 0.0, 1.0), rng.binomial(rows, level).astype(float)
     numbers, total = np.arange(DAYS), rows.sum(axis=1)
     parts = {
         (column,): Track(numbers, rows[:, column], estimate[:, column], rows[:, column], right[:, column])
@@ -206,9 +206,8 @@ def judged(stream: Mapping[str, Any]) -> dict[str, list[int]]:
     found = {name: np.asarray(values) for name, values in stream["windows"].items()}
     rows, numbers = np.full(REAL_WINDOWS, stream["rows"]), np.arange(REAL_WINDOWS)
     none = np.zeros((REAL_WINDOWS, 0))
-    right = found["right"].astype(np.int64)
     whole = WholeTrack(
-        numbers, rows, found["accuracy"], rows, right, found["distance"], found["noise"], none, none
+        numbers, rows, found["accuracy"], rows, found["right"], found["distance"], found["noise"], none, none
     )  # fmt: skip
     watched = series(reference=stream["truth"][0], n_source=stream["source_rows"])
     windows = [Every("1d").window(int(number)) for number in numbers]
