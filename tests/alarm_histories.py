@@ -26,10 +26,8 @@ def track(n_rows: Any, accuracy: Any, *, numbers: Any = None, labelled: Any = 0,
     """A segment; without numbers, over the days from the first on."""
     accuracy = np.atleast_1d(np.asarray(accuracy, dtype=float))
     numbers = FIRST_DAY + np.arange(len(accuracy)) if numbers is None else np.asarray(numbers)
-    columns = (
-        np.broadcast_to(np.asarray(column, dtype=np.int64), accuracy.shape) for column in (n_rows, labelled, right)
-    )
-    rows, labels, rights = columns
+    rows, labels = (np.broadcast_to(np.asarray(n, dtype=np.int64), accuracy.shape) for n in (n_rows, labelled))
+    rights = np.broadcast_to(np.asarray(right, dtype=float), accuracy.shape)
     return Track(np.asarray(numbers, dtype=np.int64), rows, accuracy, labels, rights)
 
 

@@ -31,14 +31,15 @@ class Track:
     accuracy
         Shape (t,): as estimated; NaN where it was not.
     labelled, right
-        Shapes (t,): rows with a label, and those of them that were predicted right.
+        Shapes (t,): rows with a label, and how many of them are right. Where the labelled rows were planned, with other
+        chances for other rows, that is their number times the accuracy that they speak for, not a plain count.
     """
 
     numbers: IntArray
     n_rows: IntArray
     accuracy: Array
     labelled: IntArray
-    right: IntArray
+    right: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +100,7 @@ def estimated_coins(whole: Track, segments: Mapping[Key, Track]) -> Coins:
 
 def labelled_coins(whole: Track, segments: Mapping[Key, Track]) -> Coins:
     """Return what labels say of the rows."""
-
-    def counts(track: Track) -> tuple[Array, Array]:
-        right = track.right.astype(np.float64)
-        return right, track.labelled - right
-
-    return _stacked(whole, segments, counts)
+    return _stacked(whole, segments, lambda track: (track.right, track.labelled - track.right))
 
 
 def _stacked(whole: Track, segments: Mapping[Key, Track], counts: Callable[[Track], tuple[Array, Array]]) -> Coins:
