@@ -158,8 +158,11 @@ class _Columns:
 
     def shared(self) -> dict[str, Any]:
         """Return what all tracks have."""
-        whole = {name: self.of(name, np.int64) for name in ("n_rows", "labelled", "right")}
-        return {"numbers": self.of("number", np.int64), "accuracy": self.of("accuracy", np.float64), **whole}
+        whole = {name: self.of(name, np.int64) for name in ("n_rows", "labelled")}
+        realised = self.of("realised", np.float64)  # not the plain share of right ones, where labels were planned
+        right = np.where(np.isnan(realised), self.of("right", np.float64), realised * whole["labelled"])
+        numbers, accuracy = self.of("number", np.int64), self.of("accuracy", np.float64)
+        return {"numbers": numbers, "accuracy": accuracy, "right": right, **whole}
 
 
 def _tracks(connection: Connection, entry: catalogue.Entry) -> tuple[WholeTrack, dict[tuple[Any, ...], Track]] | None:
@@ -168,7 +171,7 @@ def _tracks(connection: Connection, entry: catalogue.Entry) -> tuple[WholeTrack,
     whole = known.get(ALL_ROWS)
     shared = (
         WINDOWS.c.number, CELLS.c.segment, CELLS.c.n_rows, CELLS.c.accuracy, CELLS.c.labelled, CELLS.c.right,
-        CELLS.c.distance, CELLS.c.noise, CELLS.c.by_class,
+        CELLS.c.realised, CELLS.c.distance, CELLS.c.noise, CELLS.c.by_class,
     )  # fmt: skip
     rows = connection.execute(
         sa.select(*shared).join(WINDOWS, WINDOWS.c.id == CELLS.c.window_id)
