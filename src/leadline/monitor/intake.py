@@ -123,7 +123,7 @@ def read_batch(
     """
     rows = model._target(outputs)
     times = _times(outputs, series, time, now)
-    places, segments = segment_rows(outputs, series.by) if series.by else (np.zeros(len(rows), np.intp), [()])
+    places, segments = segment_rows(outputs.metadata, len(rows), series.by)
     column = series.id if id is None else id
     if id is not None and id not in outputs.metadata:
         raise InputError(f"column {id!r} is not in these outputs; metadata columns: {_known(outputs)}.")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column
 from leadline.errors import InputError
+from leadline.estimators.draws import strata_of
 from leadline.labels.intervals import exact_interval, stratified_accuracy, stratified_interval
-from leadline.labels.strata import strata_of
 from leadline.monitor.blobs import pack, unpack
 from leadline.monitor.records import Array, IntArray, Realised
 
@@ -89,10 +89,10 @@ class Entry:
                 f"ids must be distinct within a batch; rows {order[twice[0]]} and {order[twice[0] + 1]} have the same."
             )
         n = len(ids)
-        sure = np.full(n, np.nan) if correctness is None else correctness
+        sure = np.full(n, np.nan) if correctness is None else correctness[order].round(6)
         return cls(
             ids[order], windows[order], segments[order].astype(np.int32), predicted[order].astype(np.int32),
-            sure[order].astype(np.float32), np.full(n, NO_LABEL, dtype=np.int32), np.full(n, NO_PLAN, dtype=np.int32),
+            sure.astype(np.float32), np.full(n, NO_LABEL, dtype=np.int32), np.full(n, NO_PLAN, dtype=np.int32),
         )  # fmt: skip
 
     @classmethod
@@ -150,7 +150,8 @@ def realise(
     count = int(right.sum())
     used = np.unique(plans[known])
     if n_labels < n_rows and len(used) == 1 and used[0] != NO_PLAN:
-        strata = strata_of(rows.correctness[chosen].astype(np.float64), cuts[int(used[0])])
+        # A plan rounds to six digits, which single precision tells apart.
+        strata = strata_of(rows.correctness[chosen].astype(np.float64), cuts[int(used[0])].astype(np.float32))
         size = int(strata.max()) + 1
         of_rows, of_labels, of_right = (
             np.bincount(strata[which], minlength=size) for which in (np.ones(n_rows, dtype=bool), known, right)
