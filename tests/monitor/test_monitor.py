@@ -43,6 +43,9 @@ def test_a_window_is_estimated_as_if_its_rows_were_the_target(
         assert row.estimate.n_samples == 300
     web = monitor.history("x", {"channel": "web"})
     assert [row.estimate.n_samples for row in web] == [200] * 4
+    for same in ("web", ("web",)):
+        assert [row.estimate for row in monitor.history("x", same)] != []
+        assert monitor.history("x", same).to_arrow().equals(web.to_arrow())
     assert web.rows[0].group == {"window": found.rows[0].group["window"], "channel": "web"}
 
 

@@ -261,7 +261,7 @@ class Monitor(Telling):
     def history(
         self,
         name: str,
-        segment: Mapping[str, Any] | str | None = None,
+        segment: Any = None,
         *,
         every: str | None = None,
         adaptive: bool = False,
@@ -273,7 +273,8 @@ class Monitor(Telling):
         name
             Of the series.
         segment
-            The value of each column that the series is cut by; ``"*"`` for all segments; None for all rows together.
+            The value of each column that the series is cut by, by name or in their order; the value itself where there
+            is one column; ``"*"`` for all segments; None for all rows together.
         every
             Merge windows to longer ones: ``1d``, ``1w`` or ``1mo``.
         adaptive
@@ -283,21 +284,15 @@ class Monitor(Telling):
         if segment is None:
             return to_history(watched.series, watched.points, watched.record, ())
         by = watched.series.by
-        if segment == EVERY_SEGMENT:
-            chosen = sorted(
-                (point for points in watched.segments.values() for point in points), key=lambda point: point.window
-            )
+        if isinstance(segment, str) and segment == EVERY_SEGMENT:
+            points = (point for of_segment in watched.segments.values() for point in of_segment)
+            chosen = sorted(points, key=lambda point: point.window)
         else:
-            if not isinstance(segment, Mapping) or set(segment) != set(by):
-                raise InputError(
-                    f"segment must give a value for each of {', '.join(by) or 'no columns'}; got {segment!r}."
-                )
-            key = segment_key([segment[column] for column in by])
-            chosen = [
-                point for values, points in watched.segments.items() if segment_key(values) == key for point in points
-            ]
-            if not chosen:
-                raise InputError(f"series {name!r} has no rows of segment {dict(segment)!r}.")
+            key = segment_key(_values(segment, by))
+            found = [points for values, points in watched.segments.items() if segment_key(values) == key]
+            if not found:
+                raise InputError(f"series {name!r} has no rows of segment {segment!r}.")
+            chosen = list(found[0])
         return to_history(watched.series, chosen, track_record(chosen, watched.series.confidence_level), by)
 
     def watched(self, name: str, *, every: str | None = None, adaptive: bool = False) -> Watched:
@@ -377,6 +372,17 @@ class Monitor(Telling):
         with self.store.reading() as connection:
             entries = [catalogue.get(connection, name) for name in catalogue.names(connection)]
             return [fault for entry in entries for fault in upkeep.faults(connection, entry)]
+
+
+def _values(segment: Any, by: Sequence[str]) -> list[Any]:
+    """Return the value of each column of a segment."""
+    if isinstance(segment, Mapping) and set(segment) == set(by):
+        return [segment[column] for column in by]
+    if not isinstance(segment, Mapping):
+        values = list(segment) if isinstance(segment, tuple | list) else [segment]
+        if len(values) == len(by):
+            return values
+    raise InputError(f"segment must give a value for each of {', '.join(by) or 'no columns'}; got {segment!r}.")
 
 
 def _points(connection: Connection, entry: catalogue.Entry, model: Estimator, every: str | None) -> list[Point]:
