@@ -14,6 +14,7 @@ import pytest
 import leadline
 from command_line import Result, Run
 from leadline import read_outputs
+from local_spark import SETTINGS, skip_without_spark
 
 PLUGIN = Path(__file__).parent / "plugin"
 
@@ -140,23 +141,20 @@ def test_the_library_and_its_contract_checks(python: Callable[..., Result], fold
     assert result.out.strip() == str(place / "leadline_toy.py")
 
 
-SPARK = """
+SPARK = f"""
 import os, sys
-os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+os.environ |= {{"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}}
 from pyspark.sql import SparkSession
 from leadline.engines.spark import estimate
 
-builder = SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", "1")
-session = builder.config("spark.ui.enabled", "false").config("spark.log.level", "OFF").getOrCreate()
+session = SparkSession.builder.master("local[1]").config(map={SETTINGS!r}).getOrCreate()
 result = estimate(session.read.parquet("traffic.parquet"), "m.leadline")
 print(result.toArrow().column("accuracy")[0].as_py())
 """
 
 
 def test_workers_of_spark_find_the_package(python: Callable[..., Result], command: Run) -> None:
-    pytest.importorskip("pyspark", reason="PySpark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not on this machine")
+    skip_without_spark()
     command("fit", "source.npz", "--method", "class-share", "-o", "m.leadline")
     result = python("-W", "ignore", "-c", SPARK)  # Java may have something to say on standard error
     assert result.code == 0, result.err

@@ -187,7 +187,7 @@ def test_names_cannot_become_markup(built: Any) -> None:
 
 
 def test_many_targets_and_classes_fit(make_outputs: Make) -> None:
-    source = make_outputs(n=600, c=100, signal=4.0)
+    source = make_outputs(n=300, c=100, signal=4.0)
     targets = {f"target {i}": make_outputs(n=200, c=100, seed=i, signal=3.0) for i in range(60)}
     report = build_report(source, targets, method="ac", methods=["ac"])
     pictures = report_pictures(report, source, targets)

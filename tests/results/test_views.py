@@ -50,11 +50,16 @@ def source(make_outputs: Make) -> Outputs:
     return make_outputs(n=500, classes=NASTY)
 
 
-def views(source: Outputs, make_outputs: Make) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def model(source: Outputs) -> ll.Auto:
+    return ll.Auto().fit(source)
+
+
+@pytest.fixture(scope="module")
+def views(model: ll.Auto, source: Outputs, make_outputs: Make) -> dict[str, Any]:
     """Return one of each result that a notebook shows, with names that would be markup."""
     segments = {"shop": np.array(NASTY)[np.arange(300) % 5]}
     target = make_outputs(seed=1, signal=1.0, classes=NASTY, metadata=segments)
-    model = ll.Auto().fit(source)
     return {
         "estimate": model.estimate(target),
         "estimates": model.estimate_by(target, "shop"),
@@ -64,8 +69,8 @@ def views(source: Outputs, make_outputs: Make) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["estimate", "estimates", "comparison", "performance"])
-def test_names_stay_text(name: str, source: Outputs, make_outputs: Make) -> None:
-    view = views(source, make_outputs)[name]._repr_html_()
+def test_names_stay_text(name: str, views: dict[str, Any]) -> None:
+    view = views[name]._repr_html_()
     found = Tags(view)
     tables = {"table", "thead", "tbody", "tr", "th", "td"}
     assert found.tags <= tables | {"div", "p", "span", "details", "summary", "strong"}
@@ -74,8 +79,8 @@ def test_names_stay_text(name: str, source: Outputs, make_outputs: Make) -> None
     assert "url(" not in view
 
 
-def test_estimate_shows_number_interval_verdict_and_worst_class_first(source: Outputs, make_outputs: Make) -> None:
-    estimate = views(source, make_outputs)["estimate"]
+def test_estimate_shows_number_interval_verdict_and_worst_class_first(views: dict[str, Any]) -> None:
+    estimate = views["estimate"]
     view = estimate._repr_html_()
     assert percent(estimate.accuracy) in view
     assert f"90 % interval {interval(estimate.interval)}" in view
@@ -85,13 +90,13 @@ def test_estimate_shows_number_interval_verdict_and_worst_class_first(source: Ou
     assert sum(pulls) == pytest.approx(0.0, abs=0.05 + 0.005 * len(pulls))  # the parts of a mean
 
 
-def test_segments_that_pull_the_accuracy_down_come_first(source: Outputs, make_outputs: Make) -> None:
+def test_segments_that_pull_the_accuracy_down_come_first(model: ll.Auto, make_outputs: Make) -> None:
     weak, strong = make_outputs(seed=1, n=200, signal=0.3), make_outputs(seed=2, n=400, signal=4.0)
     rows = Outputs(
         np.concatenate([strong.logits, weak.logits]), classes=NASTY,
         metadata={"shop": np.repeat(["good", "bad", "tiny"], [400, 190, 10])},
     )  # fmt: skip
-    found = ll.Auto().fit(source).estimate_by(rows, "shop")
+    found = model.estimate_by(rows, "shop")
     shown = Tags(found._repr_html_()).rows[1:]
     assert [row[0] for row in shown] == ["bad", "tiny", "good"]
     whole, worst = found.overall.estimate, found.by_pull()[0]
@@ -101,21 +106,21 @@ def test_segments_that_pull_the_accuracy_down_come_first(source: Outputs, make_o
 
 
 def test_long_tables_are_cut_and_counted(make_outputs: Make) -> None:
-    many = make_outputs(n=3000, c=60)
+    many = make_outputs(n=900, c=30)
     model = ll.Auto().fit(many)
-    names = np.array([f"user {i}" for i in np.arange(3000) % 45])
+    names = np.array([f"user {i}" for i in np.arange(900) % 25])
     estimates = model.estimate_by(Outputs(many.logits, metadata={"user": names}), "user")
     for view, count, what in (
-        (model.estimate(many)._repr_html_(), 60, "predicted classes"),
-        (estimates._repr_html_(), 45, "segments of user"),
-        (model.performance(many)._repr_html_(), 60, "classes"),
+        (model.estimate(many)._repr_html_(), 30, "predicted classes"),
+        (estimates._repr_html_(), 25, "segments of user"),
+        (model.performance(many)._repr_html_(), 30, "classes"),
     ):
         assert len(Tags(view).rows) == 1 + MOST_LINES
         assert f"{MOST_LINES} of {count} {what}" in view
 
 
-def test_what_was_left_out_is_said(source: Outputs, make_outputs: Make) -> None:
-    found = ll.Auto().fit(source).estimate_by(make_outputs(classes=NASTY), [])
+def test_what_was_left_out_is_said(model: ll.Auto, make_outputs: Make) -> None:
+    found = model.estimate_by(make_outputs(classes=NASTY), [])
     left = (LeftOut("a.parquet", None, "bad"), LeftOut("b.parquet", 7, "bad"))
     view = type(found)(found.by, found.overall, found.rows, left)._repr_html_()
     assert "Left out as bad: 1 files, 7 rows." in view
