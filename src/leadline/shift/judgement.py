@@ -28,6 +28,7 @@ _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a
 # Half-width of the 90 % interval by the distance d of the target from the source: most d / (d + half). Nothing where
 # nothing moved, 6 points at .05, 11 at .2, 14 at .5: so grow the largest tenths of errors (docs/which-method.md).
 _MOST, _HALF = 0.17, 0.1
+_BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
 
 
@@ -49,6 +50,8 @@ class Judgement:
         The combined estimate.
     parts
         Standard errors: of sampling, and of whatever the shift may do to the readings.
+    confidences
+        Shape (10,): shares of the rows by confidence.
     evidence
         Share of all this that rests on the rows themselves, and not on the whole target that they are a segment of.
     """
@@ -60,6 +63,7 @@ class Judgement:
     readings: Mapping[str, float]
     accuracy: float
     parts: Mapping[str, float]
+    confidences: Array
     evidence: float = 1.0
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
@@ -125,6 +129,7 @@ class Judgement:
             accuracy=mix(self.accuracy, own.accuracy),
             parts={name: mix(value, own.parts[name]) for name, value in self.parts.items()}
             | {"sampling": own.parts["sampling"]},
+            confidences=(1 - share) * self.confidences + share * own.confidences,
             evidence=share,
         )
 
@@ -165,7 +170,8 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": _MOST * distance / (distance + _HALF) / normal_quantile(0.95),
     }
-    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
+    counts = np.histogram(read["confidence"], bins=_BINS, range=(0.0, 1.0))[0]
+    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, counts / len(logits))
 
 
 def row_readings(
