@@ -40,7 +40,7 @@ def batch_of(gap: float, variance: float, confidences: Array) -> Batch:
 
 
 def batch_of_rows(right: NDArray[np.bool_], correctness: Array, confidences: Array) -> Batch:
-    """Return what is kept of a target, given whether some random rows, shape (k,), are right, and how likely they were."""
+    """Return what is kept of a target, given whether some random rows, shape (k,), are right, and how likely."""
     missed = right - correctness
     variance = (np.sum((missed - missed.mean()) ** 2) + _PSEUDO_SQUARE) / len(missed) ** 2
     return batch_of(float(missed.mean()), float(variance), confidences)
