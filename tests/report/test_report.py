@@ -247,7 +247,10 @@ def test_command_writes_each_format(folder: Path, run: Run) -> None:
         (["-o", "no/report.html"], "folder no does not exist"),
         (["--format", "json", "--by", "nothing"], "column 'nothing' is not in these outputs"),
         (["--format", "json", "--method", "magic"], "method must be one of"),
-        (["--format", "json", "--labelled", "source.npz"], "--labelled needs the MODEL that the rows were planned with"),
+        (
+            ["--format", "json", "--labelled", "source.npz"],
+            "--labelled needs the MODEL that the rows were planned with",
+        ),
         (["--format", "json", "--level", "7"], "--level must be a fraction between 0 and 1; got 7."),
     ],
 )

@@ -19,6 +19,7 @@ from leadline.errors import InputError
 from leadline.estimators.groups import ALL
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Array
+from leadline.numeric import with_mean
 from leadline.results.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -113,12 +114,9 @@ def moved(estimate: Estimate, gap: float) -> Estimate:
     """Return an estimate that is higher by what its method is expected to miss, rows and classes in proportion."""
     accuracy = float(np.clip(estimate.accuracy + gap, 0.0, 1.0))
     by, (low, high) = accuracy - estimate.accuracy, estimate.interval
-    old = estimate.accuracy
 
     def towards(values: Array) -> Array:
-        if by < 0:
-            return values * (accuracy / old)
-        return values + (1.0 - values) * (by / (1.0 - old) if old < 1.0 else 0.0)
+        return with_mean(values, estimate.accuracy, accuracy)
 
     return replace(
         estimate,
