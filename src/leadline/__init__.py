@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from leadline.integrations.torch import from_torch
     from leadline.integrations.transformers import from_transformers
     from leadline.labels.evaluation import estimate_with_labels, estimate_with_labels_by
+    from leadline.labels.next_target import recalibrate_with_labels
     from leadline.labels.plan import LabelPlan, likely_errors, plan_labels
     from leadline.monitor.monitor import Monitor
     from leadline.results.estimate import ClassEstimate, Estimate
@@ -105,6 +106,7 @@ _HOME = {
     "plan_labels": "leadline.labels.plan",
     "read_outputs": "leadline.data.files",
     "read_payloads": "leadline.integrations.payloads",
+    "recalibrate_with_labels": "leadline.labels.next_target",
     "write_outputs": "leadline.data.files",
 }
 
@@ -159,6 +161,7 @@ __all__ = [
     "plan_labels",
     "read_outputs",
     "read_payloads",
+    "recalibrate_with_labels",
     "write_outputs",
 ]
 

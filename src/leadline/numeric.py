@@ -103,3 +103,16 @@ def golden_section(function: Callable[[float], float], low: float, high: float) 
 def normal_quantile(share: float) -> float:
     """Return the quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(share)
+
+
+def with_mean(values: Array, mean: float, wanted: float) -> Array:
+    """Return probabilities moved towards 1 or towards 0 in proportion, so that those of one mean have another.
+
+    Examples
+    --------
+    >>> with_mean(np.array([0.5, 1.0]), 0.75, 0.9).round(3).tolist()
+    [0.8, 1.0]
+    """
+    if wanted < mean:
+        return values * (wanted / mean)
+    return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)

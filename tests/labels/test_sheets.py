@@ -264,6 +264,8 @@ def test_the_command_from_plan_to_estimate(folder: Path, run: Run, make_outputs:
     assert whole["interval"][0] <= whole["truth"] <= whole["interval"][1]
     assert {part["group"]["channel"] for part in parts} <= {"app", "mail", "web"}
     assert "It rests on 70 labels." in run(*command).out
+    report = ("report", "ac.leadline", "traffic.parquet", "--methods", "ac", "--format", "json", "--labelled")
+    assert run(*report, "to_label.csv").data["targets"][0]["with_labels"]["interval"] == whole["interval"]
     assert run(*command, "--min-accuracy", 1).code == 1
 
 

@@ -95,6 +95,29 @@ def test_no_values_of_single_rows_are_kept(built: Any) -> None:
     assert not any(value in text for value in seen if len(value) > 7)
 
 
+def test_labels_are_the_answer_and_stand_beside_the_estimate(make_outputs: Make) -> None:
+    source, labelled = make_outputs(c=4), make_outputs(c=4, seed=1)
+    assert labelled.labels is not None
+    model, target = ll.make("ac").fit(source), Outputs(labelled.logits)
+    plan = ll.plan_labels(model, target, budget=60)
+    after = ll.estimate_with_labels(model, target, plan, (labelled.labels[plan.rows] + 1) % 4)  # confidently wrong
+    report = build_report(
+        source, {"monday": target}, model=model, methods=["ac"], min_accuracy=0.6, with_labels={"monday": after}
+    )
+    found = report.targets[0]
+    assert found.final is after
+    assert found.estimate.accuracy == model.estimate(target).accuracy > 0.6 > after.accuracy
+    assert found.gate == "Below the 60.0 % asked for."
+    assert [one.estimate for one in found.below] == [after]
+    assert found.reliance == "reasonable"
+    assert found.to_dict()["with_labels"]["interval"] == list(after.interval)
+    text, page = markdown(report, []), html_page(report, [])
+    assert f"| with 60 labels | {percent(after.accuracy)} |" in text
+    assert f"| without labels, by ac | {percent(found.estimate.accuracy)} |" in text
+    assert "they disagree, and the labels are right" in text
+    assert f">{percent(after.accuracy)} <span>of 300 predictions are right, as 60 labels show<" in page
+
+
 def test_segments_beyond_the_largest_are_counted(make_outputs: Make) -> None:
     names = np.array([f"user {i}" for i in np.minimum(np.arange(300), MOST_SEGMENTS + 9)])
     source, target = make_outputs(), make_outputs(seed=1, metadata={"user": names})
@@ -224,6 +247,10 @@ def test_command_writes_each_format(folder: Path, run: Run) -> None:
         (["-o", "no/report.html"], "folder no does not exist"),
         (["--format", "json", "--by", "nothing"], "column 'nothing' is not in these outputs"),
         (["--format", "json", "--method", "magic"], "method must be one of"),
+        (
+            ["--format", "json", "--labelled", "source.npz"],
+            "--labelled needs the MODEL that the rows were planned with",
+        ),
         (["--format", "json", "--level", "7"], "--level must be a fraction between 0 and 1; got 7."),
     ],
 )

@@ -19,7 +19,7 @@ from leadline.cli.comparison import compare, methods
 from leadline.cli.demonstration import demo
 from leadline.cli.estimation import estimate, fit
 from leadline.cli.figure import figure
-from leadline.cli.labels import plan
+from leadline.cli.labels import plan, recalibrate
 from leadline.cli.monitor import app as monitor
 from leadline.cli.report import report
 from leadline.cli.terminal import one_line_warnings, show_error, write
@@ -34,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
     "fit": fit,
     "estimate": estimate,
     "plan": plan,
+    "recalibrate": recalibrate,
     "monitor": monitor,
     "compare": compare,
     "methods": methods,

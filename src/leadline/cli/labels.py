@@ -18,7 +18,6 @@ from leadline.cli.options import (
     QuietOption,
     ScoreOption,
     columns_of,
-    require_file,
     require_new,
     split,
 )
@@ -100,8 +99,7 @@ def plan(
     columns = columns_of(logits, probabilities, score, positive, None)
     request = Request(where=where, classes=split(classes, "--classes"), columns=columns, master=master)
     wanted = one_target(find_requests([target], engine, request), "plan")
-    inputs = [require_file(model), *(Path(place) for place in (wanted.place,) if Path(place).exists())]
-    require_new(output, inputs, "the plan", force=force)
+    require_new(output, _files(model, wanted.place), "the plan", force=force)
     shown, estimator = split(keep, "--keep") or [], load(model)
     with progress("plan", quiet=quiet) as advance, label_target(estimator, wanted, request, advance) as rows_of:
         if find_errors:
@@ -118,6 +116,48 @@ def plan(
         tell(f"Next: leadline estimate {shlex.join(again)} --labelled {shlex.quote(output)}", quiet=quiet)
 
 
+def recalibrate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `leadline fit` wrote.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The target that the rows were planned for.")],
+    *,
+    labelled: Annotated[
+        str, typer.Option("--labelled", metavar="FILE", help="Rows that people labelled, planned by `leadline plan`.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
+    where: WhereOption = None,
+    engine: EngineOption = None,
+    master: MasterOption = None,
+    logits: LogitsOption = None,
+    probabilities: ProbabilitiesOption = None,
+    score: ScoreOption = None,
+    positive: PositiveOption = None,
+    classes: ClassesOption = None,
+    format: FormatOption = "table",
+    quiet: QuietOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Tell a model what the labels of a target showed, for the estimates of later ones that look like it.
+
+    Example: `leadline recalibrate model.leadline monday.parquet --labelled to_label.csv -o model2.leadline`
+    """
+    from leadline.estimators import load
+    from leadline.labels.next_target import recalibrate_with_labels
+    from leadline.labels.sheets import read_sheet
+
+    columns = columns_of(logits, probabilities, score, positive, None)
+    request = Request(where=where, classes=split(classes, "--classes"), columns=columns, master=master)
+    wanted = one_target(find_requests([target], engine, request), "recalibrate")
+    require_new(output, _files(model, labelled, wanted.place), "the model", force=force)
+    estimator = load(model)
+    with progress("recalibrate", quiet=quiet) as advance, label_target(estimator, wanted, request, advance) as rows:
+        told = recalibrate_with_labels(estimator, rows, *read_sheet(labelled, rows))
+        told.save(output, force=force)
+    batches = told.labelled_batches_
+    row: dict[str, str | int] = {"model": output, "method": told.method, "labelled_targets": len(batches)}
+    gap = float(batches[-1, 0])
+    show(_document(row, f"On this target the labels are {100 * gap:+.1f} points from what {told.method} says."), format)
+
+
 def labelled_estimates(
     estimator: Estimator, target: Target, labelled: str, request: Request, advance: Advance
 ) -> Estimates:
@@ -130,6 +170,11 @@ def labelled_estimates(
         return estimate_with_labels_by(
             estimator, rows, drawn, labels, request.by, request.confidence_level, together=request.together
         )
+
+
+def _files(*places: str) -> list[Path]:
+    """Return those of the places that are files, which must not be overwritten."""
+    return [Path(place) for place in places if Path(place).is_file()]
 
 
 def _plan_document(output: str, target: str, drawn: LabelPlan) -> Document:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leadline.cli.estimation import EXIT_BELOW
+from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
     ClassesOption,
     Files,
@@ -34,7 +35,7 @@ from leadline.cli.options import (
     split,
     without_folder,
 )
-from leadline.cli.targets import columns_for
+from leadline.cli.targets import Request, Target, columns_for
 from leadline.cli.terminal import progress, tell, warn, write
 from leadline.errors import InputError
 from leadline.report import require_matplotlib
@@ -97,6 +98,14 @@ def report(
             help="Say whether each target and segment reaches it, and exit with 1 if an estimate is below.",
         ),
     ] = None,
+    labelled: Annotated[
+        str | None,
+        typer.Option(
+            "--labelled",
+            metavar="FILE",
+            help="With a MODEL and one TARGET: rows that people labelled, planned by `leadline plan`.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of methods with something random.")] = 0,
     level: LevelOption = 0.9,
     logits: LogitsOption = None,
@@ -138,6 +147,10 @@ def report(
         if not is_model(given[0]):
             raise InputError("--source is that of a MODEL; give a .leadline file with it, or the source alone.")
         given.append(require_file(with_source))
+    if labelled is not None:
+        if len(paths) > 1 or not is_model(given[0]):
+            raise InputError("--labelled needs the MODEL that the rows were planned with, and one TARGET.")
+        require_file(labelled)
     if output is not None:
         require_new(output, [*given, *paths.values()], "the report", force=force)
     _, shown = without_folder(paths)
@@ -145,7 +158,8 @@ def report(
     names = split(classes, "--classes")
     columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     options = {
-        "source": with_source, "method": method, "methods": methods, "by": by, "min-accuracy": min_accuracy,
+        "source": with_source, "labelled": labelled, "method": method, "methods": methods, "by": by,
+        "min-accuracy": min_accuracy,
         "seed": seed, "level": level, "logits": logits, "probabilities": probabilities, "score": score,
         "positive": positive, "label": label, "threshold": threshold, "prediction": prediction, "classes": classes,
         "format": format, "output": output,
@@ -153,6 +167,12 @@ def report(
     with progress("report", quiet=quiet) as advance:
         learned = _learn_from(given, names, columns)
         files = Files(named, learned.classes, learned.columns)
+        after = {}
+        if labelled is not None and learned.model is not None:
+            request = Request(confidence_level=level, classes=names, columns=columns)
+            for name, path in named.items():
+                found = labelled_estimates(learned.model, Target(name, str(path)), labelled, request, advance)
+                after[name] = found.overall.estimate
         content = build_report(
             learned.outputs,
             files,
@@ -161,6 +181,7 @@ def report(
             methods=split(methods, "--methods"),
             by=split(by, "--by") or (),
             min_accuracy=min_accuracy,
+            with_labels=after,
             seed=seed,
             confidence_level=level,
             source_name=given[-1].stem,

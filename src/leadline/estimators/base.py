@@ -8,6 +8,7 @@ needs several passes (optimal transport) carries a small ``State`` from pass to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -22,6 +23,7 @@ from leadline.data.segments import segment_rows
 from leadline.errors import InputError
 from leadline.estimators.groups import ALL
 from leadline.estimators.passes import Driven, Solved, drive
+from leadline.estimators.recalibration import NO_BATCHES, Batch, expected_gap, learn_batch, moved
 from leadline.estimators.samples import random_order
 from leadline.estimators.scans import InMemory, scan_blocks
 from leadline.estimators.steps import Steps
@@ -48,6 +50,8 @@ class Estimator(Steps):
     classes_: tuple[str | int, ...]
     columns_: Columns | None
     source_: SourceProfile
+    # What labels of targets showed; without an annotation, as models that were never told of any do not keep it.
+    labelled_batches_ = NO_BATCHES
 
     def fit(self, logits: Any, labels: Any = None) -> Self:
         """Learn from a labelled source set.
@@ -268,7 +272,7 @@ class Estimator(Steps):
             raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
         count = total.sums["count"]
         accuracy = self.accuracy_of(state, total)
-        return Estimate(
+        found = Estimate(
             accuracy=accuracy,
             interval=self._interval(accuracy, total, judgement, confidence_level),
             confidence_level=confidence_level,
@@ -287,6 +291,36 @@ class Estimator(Steps):
                 "interval_covers": SAMPLING_ONLY if judgement is None else MODEL_ERROR,
             },
         )
+        if judgement is None or not len(self.labelled_batches_):
+            return found
+        return moved(found, expected_gap(self.labelled_batches_, judgement.confidences))
+
+    def recalibrate(self, outputs: Any, labels: Any = None) -> Self:
+        """Return an estimator that knows what labels of a target showed, for later targets that look like it.
+
+        Parameters
+        ----------
+        outputs
+            The target: ``Outputs``, or logits of shape (n, c); or some of its rows, drawn at random.
+        labels
+            Shape (n,): the true class of each row, by index or name; None for rows without. Not needed where
+            ``Outputs`` bring them.
+
+        Returns
+        -------
+        Self
+            A copy that has been told, of several targets one after the other. Its estimates are moved by the gaps that
+            labels showed, as far as these are more than noise and the target's confidences are like theirs
+            (:mod:`leadline.estimators.recalibration`). Labels of a plan: :func:`leadline.recalibrate_with_labels`.
+        """
+        given = outputs.labels if labels is None and isinstance(outputs, Outputs) else labels
+        return self._with_batch(learn_batch(self, self._target(outputs), given))
+
+    def _with_batch(self, batch: Batch) -> Self:
+        """Return a copy that knows one more labelled target."""
+        other = copy(self)
+        other.labelled_batches_ = np.vstack([self.labelled_batches_, batch])
+        return other
 
     @property
     def model_id(self) -> str | None:

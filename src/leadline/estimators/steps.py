@@ -12,6 +12,7 @@ from leadline.data.outputs import FloatArray, IntArray
 from leadline.estimators.parameters import Parameters
 from leadline.estimators.passes import Solved
 from leadline.estimators.sums import Reduced, State
+from leadline.numeric import with_mean
 from leadline.shift.judgement import Judgement
 
 
@@ -69,10 +70,7 @@ class Steps(Parameters, ABC):
         """
         if not self._correction(state):
             return values
-        mean, wanted = _mean(total), self.accuracy_of(state, total)
-        if wanted < mean:
-            return values * (wanted / mean)
-        return values + (1.0 - values) * ((wanted - mean) / (1.0 - mean) if mean < 1.0 else 0.0)
+        return with_mean(values, _mean(total), self.accuracy_of(state, total))
 
     def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.arrays import as_column
-from leadline.data.outputs import as_labels
+from leadline.data.partial import NOT_LABELLED, partial_labels
 from leadline.data.segments import ordered, segment_rows
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -24,7 +24,6 @@ from leadline.results.estimates import Estimates, Segment
 from leadline.shift.intervals import each_of
 
 METHOD = "labels"  # of estimates that rest on them
-NOT_LABELLED = -1
 _ANY_SHIFT = "the luck of the draw of the labelled rows, and holds whatever the shift"
 _HALF_WIDTHS = (0.02, 0.03, 0.05)
 _LEAST_LABELS = 10  # that say something of a class or a segment
@@ -283,13 +282,4 @@ def label_indices(labels: Any, model: Estimator, most: int) -> IntArray:
         raise InputError(
             f"labels must be for the first rows of the plan, 1 to {most} of them; got shape {given.shape}."
         )
-    missing = np.array([value is None or (isinstance(value, float) and np.isnan(value)) for value in given.tolist()])
-    indices = np.full(len(given), NOT_LABELLED, dtype=np.int64)
-    values = given[~missing].tolist()
-    if values:
-        # Of a column with gaps, NumPy has made 2 into 2.0.
-        whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-        like = np.zeros((len(whole), model.n_classes_))
-        column = np.array(whole, dtype=object)
-        indices[~missing] = as_labels(column, like, classes=model.class_names)
-    return indices
+    return partial_labels(given, model.n_classes_, model.class_names)

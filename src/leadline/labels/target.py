@@ -52,6 +52,16 @@ class LabelTarget:
         """Return the estimate without labels."""
         return self._driven.estimate(ALL, confidence_level)
 
+    def unmoved(self) -> float:
+        """Return the accuracy that the method alone says, before what is known of other targets moves it."""
+        return self.model.accuracy_of(*self._driven.done[ALL])
+
+    @property
+    def confidences(self) -> Array:
+        """Shares of the rows by confidence, shape (10,)."""
+        assert self._driven.whole is not None
+        return self._driven.whole.confidences
+
     @cached_property
     def _sample(self) -> tuple[Correctness, Array]:
         """How likely each row is right, and how likely those of a sample are.

@@ -21,13 +21,15 @@ def next_step(estimate: Estimate, verdict: Verdict, parts: Sequence[SegmentLine 
     Parameters
     ----------
     estimate
-        The answer.
+        The answer, with labels or without.
     verdict
         That of the worst check.
     parts
         Segments or classes, the one first that pulls the accuracy down most.
     """
-    if verdict == "good":
+    if "n_labels" in estimate.diagnostics:
+        told = "Go by the labels, which hold whatever has happened to the data."
+    elif verdict == "good":
         told = "Nothing needs to be done now; look again when new data comes in."
     else:
         number = labels_needed(estimate)

@@ -62,6 +62,8 @@ class TargetReport:
         The target.
     estimate
         By the main method, without values per row.
+    with_labels
+        What a few labels of the target say, where people labelled some; it is the answer then.
     truth
         The true accuracy, where the target has labels.
     answer
@@ -88,6 +90,7 @@ class TargetReport:
 
     name: str
     estimate: Estimate
+    with_labels: Estimate | None
     truth: float | None
     answer: str
     verdict: str
@@ -102,9 +105,14 @@ class TargetReport:
     segments_left_out: int
 
     @property
+    def final(self) -> Estimate:
+        """The answer: what labels say where there are any, or else the estimate."""
+        return self.with_labels or self.estimate
+
+    @property
     def reliance(self) -> str:
-        """How far the checks let people rely on the estimate: "reasonable", "limited" or "low"."""
-        return RELIANCE[worst(self.checks)][0]
+        """How far to rely on the answer: "reasonable", "limited" or "low"; labels need no check to be relied on."""
+        return RELIANCE["good" if self.with_labels is not None else worst(self.checks)][0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -115,6 +123,7 @@ class TargetReport:
             "next_step": self.next_step,
             "gate": self.gate or None,
             **self.estimate.to_dict(),
+            "with_labels": None if self.with_labels is None else self.with_labels.to_dict(),
             "truth": self.truth,
             "reliance": self.reliance,
             "reliance_text": RELIANCE[worst(self.checks)][1],
@@ -208,6 +217,7 @@ def build_report(
     methods: Iterable[str] | None = None,
     by: Sequence[str] | str = (),
     min_accuracy: float | None = None,
+    with_labels: Mapping[str, Estimate] | None = None,
     seed: int = 0,
     confidence_level: float = 0.9,
     source_name: str = "source",
@@ -232,6 +242,8 @@ def build_report(
         Metadata columns, as ``Estimator.estimate_by`` takes them; each combination of values becomes a segment.
     min_accuracy
         How accurate the classifier should be, on each target and each segment; None to ask for nothing.
+    with_labels
+        By target, what :func:`leadline.estimate_with_labels` says of those that people labelled some rows of.
     seed
         Of methods with something random.
     confidence_level
@@ -273,7 +285,8 @@ def build_report(
         target = targets[name]
         part = evaluate(fits, {name: target}, confidence_level=confidence_level, progress=report)
         rows.extend(part.rows)
-        parts.append(_target(fitted[main], name, source, target, part, by, min_accuracy))
+        after = (with_labels or {}).get(name)
+        parts.append(_target(fitted[main], name, source, target, part, by, min_accuracy, after))
     return Report(
         method=main,
         source={
@@ -330,6 +343,7 @@ def _target(
     comparison: Comparison,
     by: Sequence[str],
     min_accuracy: float | None,
+    with_labels: Estimate | None,
 ) -> TargetReport:
     """Put together what is said about one target."""
     level = comparison.confidence_level
@@ -346,21 +360,27 @@ def _target(
         f"{len(target):,} samples ({100 * level:g} % interval {percent(low)} to {percent(high)}); "
         f"on the labelled source it is right on {percent(estimator.source_accuracy_)}."
     )
+    final = estimate
+    if with_labels is not None:
+        final, (low, high) = with_labels, with_labels.interval
+        shown = f"{percent(final.accuracy)} ({percent(low)} to {percent(high)})"
+        answer += f" By {final.diagnostics['n_labels']:,} labels it is {shown}, whatever has happened to the data."
     found = estimate_segments(estimator, name, target, by, level) if by else None
     segments = () if found is None else segment_lines(found)
     classes = class_lines(estimate, source, target, shares)
-    whole, parts = Segment({}, estimate, target.accuracy), () if found is None else found.rows
+    whole, parts = Segment({}, final, target.accuracy), () if found is None else found.rows
     below = [one for one in (whole, *parts) if min_accuracy is not None and one.estimate.accuracy < min_accuracy]
     gate = ""
     if min_accuracy is not None:
-        gate = gate_verdict(estimate, min_accuracy, sum(bool(one.group) for one in below), len(parts))
+        gate = gate_verdict(final, min_accuracy, sum(bool(one.group) for one in below), len(parts))
     return TargetReport(
         name=name,
         estimate=estimate,
+        with_labels=with_labels,
         truth=target.accuracy,
         answer=answer,
         verdict=verdict(estimate.shift),
-        next_step=next_step(estimate, worst(checks), segments or classes),
+        next_step=next_step(final, worst(checks), segments or classes),
         gate=gate,
         below=tuple(below),
         checks=tuple(checks),

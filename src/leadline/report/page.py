@@ -90,16 +90,23 @@ def _answer(report: Report) -> str:
     if len(report.targets) > 1:
         return f'<p class="answer">{text_html(headline(report))}</p>'
     target, source = report.targets[0], report.source["accuracy"]
-    estimate = target.estimate
+    estimate, before = target.final, target.estimate
+    labels = estimate.diagnostics.get("n_labels")
     marks = [f"{100 * estimate.confidence_level:g} % interval {interval(estimate.interval)}"]
+    if labels is not None:
+        without = f"without labels, {report.method} said {percent(before.accuracy)}, {interval(before.interval)}"
+        marks.append(f"{without} (lower bar)")
     marks.append(f"○ on the labelled source {percent(source)}")
     if target.truth is not None:
         error = points(estimate.accuracy - target.truth)
         marks.append(f"true accuracy {percent(target.truth)} by labels that no method saw, so off by {error} points")
+    by = f"as {labels:,} labels show" if labels is not None else f"as {text_html(report.method)} estimates"
+    shown = [estimate] if labels is None else [estimate, before]
+    bars = "".join(html_bar(one.accuracy, one.interval, before=source) for one in shown)
     return (
         f'<p class="number">{percent(estimate.accuracy)} <span>of {estimate.n_samples:,} predictions are right, '
-        f"as {text_html(report.method)} estimates</span></p>"
-        f'<div class="scale">{html_bar(estimate.accuracy, estimate.interval, before=source)}'
+        f"{by}</span></p>"
+        f'<div class="scale">{bars}'
         f'<p><span>0 %</span><span>100 %</span></p></div><p class="marks">{text_html("; ".join(marks))}</p>'
     )
 

@@ -10,7 +10,9 @@ from leadline.report.assumptions import RELIANCE, VERDICTS, worst
 from leadline.report.content import Report, TargetReport
 from leadline.report.lines import ClassLine, SegmentLine
 from leadline.report.pictures import Picture, detailed_targets
+from leadline.results.estimate import Estimate
 from leadline.results.render import Cell, Table, interval, percent, points, stated
+from leadline.results.words import about_labels
 
 _SIGNS = {"good": "✓", "caution": "!", "poor": "✗"}
 _FEW_CLASSES = 10
@@ -116,7 +118,13 @@ def _target(report: Report, target: TargetReport, pictures: Sequence[Picture], a
             f"The target has labels, which no method saw: the true accuracy is {percent(target.truth)}, "
             f"so that the estimate is off by {points(error)} points."
         )
-    sections = [Section(f"How far to rely on it: {level}", "", paragraphs, [checks], folded=not single)]
+    sections = []
+    if target.with_labels is not None:
+        sections.append(_labels(target, target.with_labels, folded=not single))
+    rely = f"How far to rely on it: {level}"
+    if target.with_labels is not None:
+        rely, paragraphs = f"How far one could rely on it without labels: {level}", paragraphs[1:]
+    sections.append(Section(rely, "", paragraphs, [checks], folded=not single or target.with_labels is not None))
     down = _pulling_down(report, target)
     if down is not None:
         sections.append(Section("What pulls it down", tables=[down], folded=not single))
@@ -129,6 +137,23 @@ def _target(report: Report, target: TargetReport, pictures: Sequence[Picture], a
     if pictures:
         sections.append(Section("Figures", f"{len(pictures)}", pictures=pictures))
     return sections
+
+
+def _labels(target: TargetReport, after: Estimate, *, folded: bool) -> Section:
+    """Return the estimate before the labels and after them, on one scale."""
+    before = target.estimate
+    rows: list[list[Cell | str]] = []
+    known = [target.truth] if target.truth is not None else []
+    scale = _scale([before.accuracy, *before.interval, after.accuracy, *after.interval, *known])
+    names = (f"without labels, by {before.method}", f"with {after.diagnostics['n_labels']:,} labels")
+    for name, one in zip(names, (before, after), strict=True):
+        cell = Cell(percent(one.accuracy), bar=one.accuracy, interval=one.interval, scale=scale)
+        rows.append([name, cell, interval(one.interval)])
+    told = [
+        " ".join(about_labels(after)),
+        f"Points and intervals on a scale from {100 * scale[0]:g} to {100 * scale[1]:g} %.",
+    ]
+    return Section("Before and after the labels", "", told, [Table(["", "accuracy", "interval"], rows)], folded=folded)
 
 
 def _pulling_down(report: Report, target: TargetReport) -> Table | None:

@@ -31,6 +31,7 @@ _POOR_RANKING = 0.6
 _NOTABLE_SHARE = 0.05
 _NOTABLE_SPREAD = 0.1
 _NOTABLE_CORRECTION = 0.03
+_LEAST_TOLD = 0.0005  # nothing is left of less when it is rounded
 
 
 def sentences(estimate: Estimate) -> list[str]:
@@ -62,6 +63,9 @@ def remarks(estimate: Estimate) -> list[str]:
             f"{estimate.method} was {100 * unseen:.0f} points off on source samples that it had not learned from: it "
             "knows this source badly, and its interval is wider by as much."
         )
+    carried = found.get("expected_gap", 0.0)
+    if abs(carried) >= _LEAST_TOLD:
+        told.append(f"Labels of targets that looked like this one moved it by {100 * carried:+.1f} points.")
     if n < _FEW_ROWS:
         told.append(f"Only {n:,} samples: sampling error alone is up to {0.8 / n**0.5:.0%} either way.")
     return told

@@ -30,6 +30,7 @@ _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a
 # Nothing where nothing moved; 6 points at .05, 11 at .2 and 14 at .5 where the ranking is one half: so grow the largest
 # tenths of errors, and more where confidence tells less of right and wrong (docs/which-method.md).
 _MOST, _HALF = 0.115, 0.1
+_BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
 
 
@@ -51,6 +52,8 @@ class Judgement:
         The combined estimate.
     parts
         Standard errors: of sampling, and of whatever the shift may do to the readings.
+    confidences
+        Shape (10,): shares of the rows by confidence.
     evidence
         Share of all this that rests on the rows themselves, and not on the whole target that they are a segment of.
     """
@@ -62,6 +65,7 @@ class Judgement:
     readings: Mapping[str, float]
     accuracy: float
     parts: Mapping[str, float]
+    confidences: Array
     evidence: float = 1.0
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
@@ -127,6 +131,7 @@ class Judgement:
             accuracy=mix(self.accuracy, own.accuracy),
             parts={name: mix(value, own.parts[name]) for name, value in self.parts.items()}
             | {"sampling": own.parts["sampling"]},
+            confidences=(1 - share) * self.confidences + share * own.confidences,
             evidence=share,
         )
 
@@ -163,7 +168,8 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF) / normal_quantile(0.95),
     }
-    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts)
+    counts = np.histogram(np.clip(read["confidence"], 0.0, 1.0), bins=_BINS, range=(0.0, 1.0))[0]
+    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, counts / len(logits))
 
 
 def row_readings(
