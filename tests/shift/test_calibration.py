@@ -14,7 +14,7 @@ from scipy import optimize, special
 from leadline import make
 from leadline.data.outputs import Outputs
 from leadline.numeric import log_softmax, sigmoid
-from leadline.shift.calibration import TEMPERATURE_RANGE, fit_pulls, fit_temperature, pulled
+from leadline.shift.calibration import TEMPERATURE_RANGE, fit_gaps, fit_temperature, gaps_at
 
 MakeOutputs = Callable[..., Outputs]
 
@@ -108,26 +108,32 @@ def test_temperature_scaling_can_be_switched_off(make_outputs: MakeOutputs) -> N
     assert make("ac").fit(5 * logits, labels).estimate(5 * logits).accuracy < confidence - 0.1
 
 
-def test_pulls_say_what_no_temperature_can() -> None:
-    """Right 97 times of 100 however sure: confidence is pulled to it at each level, and stays a probability."""
+def test_gaps_say_what_no_temperature_can() -> None:
+    """Right 97 times of 100 however sure: confidence is moved to it at each level."""
     rng = np.random.default_rng(0)
     odds = rng.normal(3.0, 3.0, 20_000)
     truth = np.clip(sigmoid(odds), 0.03, 0.97)
     correct = rng.random(20_000) < truth
-    edges, pulls = fit_pulls(odds, correct)
-    calibrated = pulled(sigmoid(odds), pulls[np.searchsorted(edges, odds)])
-    assert 0.0 <= calibrated.min() <= calibrated.max() <= 1.0
-    np.testing.assert_allclose(calibrated.mean(), correct.mean(), atol=1e-3)
+    calibrated = sigmoid(odds) + gaps_at(odds, *fit_gaps(odds, correct))
+    np.testing.assert_allclose(calibrated.mean(), correct.mean(), atol=1e-12)
     for some in (odds > 5.0, odds < 0.0, (odds > 1.0) & (odds < 4.0)):
         np.testing.assert_allclose(calibrated[some].mean(), truth[some].mean(), atol=0.015)
     sure = odds > 5.0
     assert sigmoid(odds)[sure].mean() - truth[sure].mean() > 0.025
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_pulls_of_few_rows_follow_the_whole_source(right: bool) -> None:
+def test_few_rows_have_one_gap() -> None:
     odds = np.linspace(-1.0, 4.0, 12)
-    edges, pulls = fit_pulls(odds, np.full(12, right))
-    found = pulled(sigmoid(odds), pulls[np.searchsorted(edges, odds)])
-    assert np.all((found > sigmoid(odds)) == right)
-    assert 0.0 <= found.min() <= found.max() <= 1.0
+    correct = np.arange(12) > 2
+    edges, gaps = fit_gaps(odds, correct)
+    assert (edges.shape, gaps.shape) == ((0,), (1,))
+    np.testing.assert_allclose(gaps, correct.mean() - sigmoid(odds).mean())
+
+
+def test_bins_that_equal_scores_leave_empty_have_the_gap_of_all() -> None:
+    odds = np.repeat([1.0, 3.0], 500)
+    correct = np.arange(1000) % 4 > 0
+    edges, gaps = fit_gaps(odds, correct)
+    empty = np.bincount(np.searchsorted(edges, odds), minlength=len(gaps)) == 0
+    assert empty.any()
+    np.testing.assert_allclose(gaps[empty], correct.mean() - sigmoid(odds).mean())

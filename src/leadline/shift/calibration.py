@@ -11,8 +11,7 @@ from leadline.numeric import golden_section, sigmoid
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
 _MOST_BIAS = 15.0  # log-odds of one millionth
-_PULL_BINS = 10  # 5 and 20 do alike (docs/which-method.md)
-_PULL_ROWS = 20.0  # pseudo-rows of the whole source in each bin
+_MOST_BINS, _BIN_ROWS = 10, 20  # of confidence; 5 and 20 bins do alike (docs/which-method.md)
 
 
 def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
@@ -75,8 +74,8 @@ def fit_bias(logits: FloatArray, labels: IntArray) -> float:
     return float(np.clip(intercept * spread / slope - middle, -_MOST_BIAS, _MOST_BIAS))
 
 
-def fit_pulls(odds: FloatArray, correct: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what scaling leaves of miscalibration: edges of bins of log-odds, and how far to pull confidence in each.
+def fit_gaps(odds: FloatArray, correct: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what scaling leaves of miscalibration: edges of bins of log-odds, and accuracy less confidence in each.
 
     A classifier can be right as often at a confidence of .97 as at .999, and no temperature says so.
 
@@ -87,23 +86,21 @@ def fit_pulls(odds: FloatArray, correct: NDArray[np.bool_]) -> tuple[NDArray[np.
 
     Returns
     -------
-    edges, pulls
-        Shapes (b - 1,) and (b,): to be applied by :func:`pulled`.
+    edges, gaps
+        Shapes (b - 1,) and (b,): for :func:`gaps_at`.
     """
-    edges = np.asarray(np.quantile(odds, np.arange(1, _PULL_BINS) / _PULL_BINS), dtype=np.float64)
-    bins, confidence = np.searchsorted(edges, odds), sigmoid(odds)
-    rows, right, sure = (
-        np.bincount(bins, weights=weights, minlength=_PULL_BINS) for weights in (None, correct, confidence)
-    )
-    gap = (right - sure + _PULL_ROWS * (correct.mean() - confidence.mean())) / (rows + _PULL_ROWS)
-    mean = np.where(rows > 0, sure / np.maximum(rows, 1), confidence.mean())
-    room = np.where(gap < 0.0, mean, 1.0 - mean)
-    return edges, np.clip(gap / np.maximum(room, 1e-12), -1.0, 1.0)
+    n_bins = int(np.clip(len(odds) // _BIN_ROWS, 1, _MOST_BINS))
+    edges = np.asarray(np.quantile(odds, np.arange(1, n_bins) / n_bins), dtype=np.float64)
+    missed = correct - sigmoid(odds)
+    bins = np.searchsorted(edges, odds)
+    rows, total = np.bincount(bins, minlength=n_bins), np.bincount(bins, weights=missed, minlength=n_bins)
+    # Equal scores can leave a bin empty.
+    return edges, np.where(rows > 0, total / np.maximum(rows, 1), missed.mean())
 
 
-def pulled(confidence: NDArray[np.float64], pulls: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return confidences, shape (n,), moved by a share of the way to 1, or to 0 where the share is negative."""
-    return np.asarray(confidence + pulls * np.where(pulls < 0.0, confidence, 1.0 - confidence))
+def gaps_at(odds: FloatArray, edges: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the gap at each of these log-odds, shape (n,)."""
+    return np.asarray(gaps[np.searchsorted(edges, odds)])
 
 
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 from leadline.numeric import Array, negative_entropy, normal_quantile, of_class, sigmoid, softmax, top_two
 from leadline.results.shift import Shift, ShiftKind
-from leadline.shift.calibration import pulled
+from leadline.shift.calibration import gaps_at
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
 from leadline.shift.priors import restoring_bias
 from leadline.shift.source import SourceProfile
@@ -161,8 +161,8 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     weight = explained.collapse_weight
     accuracy = (1 - weight) * label_shift + weight * collapse + correction(profile, weight)
     accuracy = float(np.clip(accuracy, 0.0, 1.0))
-    gaps = {"restored": profile.restored_gap}
-    readings = {name: float(np.clip(values.mean() + gaps.get(name, 0.0), 0.0, 1.0)) for name, values in read.items()}
+    readings = {name: float(values.mean()) for name, values in read.items()}
+    readings["restored"] = float(np.clip(readings["restored"] + profile.restored_gap, 0.0, 1.0))
     distance = float(np.hypot(as_is.distance, _UNSEEN * as_is.noise))
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
@@ -180,7 +180,7 @@ def row_readings(
     ``confidence``; ``thresholded``, whether the log-odds, with many classes minus the entropy, reach the source's
     threshold; ``restored``, the probability of the predicted class once the class shares are the source's again;
     ``restored_thresholded``; and ``reweighted``, the same with the class shares estimated under label shift.
-    Probabilities are pulled to the source's accuracy at the same log-odds.
+    Probabilities are moved by what confidence misses of the source's accuracy at the same log-odds.
     """
     odds = top_two(scores, predicted)[2]
     restored = of_class(softmax(scores + restoring.astype(scores.dtype)), predicted)
@@ -189,13 +189,13 @@ def row_readings(
     thresholded = few * (odds >= profile.threshold)
     if few < 1.0:
         thresholded = thresholded + (1.0 - few) * (negative_entropy(scores) >= profile.entropy_threshold)
-    pulls = profile.pulls[np.searchsorted(profile.pull_edges, odds)]
+    gaps = gaps_at(odds, profile.gap_edges, profile.gaps)
     return {
-        "confidence": pulled(sigmoid(odds), pulls),
+        "confidence": np.clip(sigmoid(odds) + gaps, 0.0, 1.0),
         "thresholded": np.asarray(thresholded, dtype=np.float64),
-        "restored": pulled(restored, pulls),
+        "restored": np.clip(restored + gaps, 0.0, 1.0),
         "restored_thresholded": (restored >= profile.restored_threshold).astype(np.float64),
-        "reweighted": pulled(reweighted, pulls),
+        "reweighted": np.clip(reweighted + gaps, 0.0, 1.0),
     }
 
 
@@ -211,7 +211,7 @@ def branches(profile: SourceProfile, read: Mapping[str, Array]) -> tuple[Array, 
 def correction(profile: SourceProfile, collapse_weight: float) -> float:
     """Return what the branches, at a belief in collapse, miss of the accuracy on the source itself.
 
-    Thresholds are set so that they miss nothing, and confidence is pulled so that it does not.
+    Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
     """
     return collapse_weight * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap
 

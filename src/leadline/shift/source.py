@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, log_softmax, negative_entropy, of_class, sigmoid, softmax, top_two
-from leadline.shift.calibration import fit_bias, fit_pulls, fit_temperature, matching_threshold, pulled
+from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -56,10 +56,10 @@ class SourceProfile:
         ATC's threshold on log-odds, and the same on prior-restored confidence.
     entropy_threshold
         ATC's threshold on minus the entropy.
-    pull_edges, pulls
-        Bins of log-odds, and how far confidence in each is pulled to the accuracy there: what scaling leaves.
+    gap_edges, gaps
+        Bins of log-odds, and accuracy less confidence in each: what scaling leaves.
     restored_gap
-        Accuracy less mean prior-restored confidence, pulled in the same way.
+        Accuracy less mean prior-restored confidence, corrected in the same way.
     ranking
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
     reactivity
@@ -80,8 +80,8 @@ class SourceProfile:
     threshold: float
     restored_threshold: float
     entropy_threshold: float
-    pull_edges: Array
-    pulls: Array
+    gap_edges: Array
+    gaps: Array
     restored_gap: float
     ranking: float
     reactivity: float
@@ -124,7 +124,8 @@ class SourceProfile:
         correct = top == labels
         threshold = matching_threshold(odds, correct)
         restored = of_class(softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype)), top)
-        edges, pulls = fit_pulls(odds, correct)
+        edges, gaps = fit_gaps(odds, correct)
+        corrected = np.clip(restored + gaps_at(odds, edges, gaps), 0.0, 1.0)
         return cls(
             logits=logits,
             labels=labels,
@@ -135,9 +136,9 @@ class SourceProfile:
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
             entropy_threshold=matching_threshold(negative_entropy(scores), correct),
-            pull_edges=edges,
-            pulls=pulls,
-            restored_gap=float(correct.mean() - pulled(restored, pulls[np.searchsorted(edges, odds)]).mean()),
+            gap_edges=edges,
+            gaps=gaps,
+            restored_gap=float(correct.mean() - corrected.mean()),
             ranking=_ranking(odds, correct),
             reactivity=_reactivity(scores, top, threshold),
             decision_threshold=decision_threshold,
