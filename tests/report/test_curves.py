@@ -72,6 +72,16 @@ def test_time_against_error_averages_by_method() -> None:
     np.testing.assert_allclose(ax.lines[0].get_xydata(), [[200, 15]])
 
 
+def test_variants_of_a_method_are_not_averaged_over_time() -> None:
+    rows = [
+        {"method": "alsa-g", "variant": variant, "seconds": 0.1, "error": error}
+        for variant, error in [("alsa-g", 0.02), ("alsa-g-paper", 0.3), ("alsa-g", 0.04)]
+    ]
+    ax: Any = curves.time_vs_error(rows)
+    found = {line.get_label(): line.get_ydata()[0] for line in ax.lines}
+    assert found == {"alsa-g": pytest.approx(3), "alsa-g-paper": pytest.approx(30)}
+
+
 @pytest.mark.parametrize(
     ("draw", "rows", "message"),
     [

@@ -48,8 +48,8 @@ def test_correctness_colours_darken_all_the_way() -> None:
 
 
 def test_a_method_looks_the_same_in_every_figure() -> None:
-    assert style.looks(ll.METHODS)["doc"] == style.looks(["doc"])["doc"]
-    looks = style.looks(ll.METHODS)
+    assert style.looks(ll.METHODS)["doc"] == style.looks(["doc"])["doc"] == style.looks(["doc-paper", "doc"])["doc"]
+    looks = style.looks(["alsa-g-paper", *ll.METHODS])
     assert len({(look["color"], look["marker"]) for look in looks.values()}) == len(looks)
 
 

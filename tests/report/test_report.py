@@ -323,6 +323,20 @@ def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
     assert "<svg" in Path("figure.svg").read_text()
 
 
+@pytest.mark.parametrize(("words", "shown"), [([], 3), (["--methods", "alsa-g-paper,ac"], 2)])
+def test_scatter_of_rows_tells_variants_apart(words: list[str], shown: int, folder: Path, run: Run) -> None:
+    variants = {"alsa-g-paper": ("alsa-g", 0.9), "ac": ("ac", 0.75), "alsa-g": ("alsa-g", 0.71)}
+    rows = [
+        {"method": method, "variant": variant, "target": "t", "estimate": estimate, "truth": 0.7}
+        for variant, (method, estimate) in variants.items()
+    ]
+    Path("rows.json").write_text(json.dumps(rows))
+    assert run("figure", "scatter", "rows.json", *words, "-o", "figure.svg", "--quiet").code == 0
+    drawn = Path("figure.svg").read_text()
+    legend = ["alsa-g-paper (20.0)", "ac (5.0)", "alsa-g (1.0)"]
+    assert [name for name in legend if f">{name}<" in drawn or f"<!-- {name} -->" in drawn] == legend[:shown]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -335,6 +349,7 @@ def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
         (["history", "source.npz", "plain.npz", "-o", "a.svg"], "this figure takes one file; got 2."),
         (["time", "source.npz", "-o", "a.svg"], "must be a .json or .csv file of rows"),
         (["scatter", "bad.json", "-o", "a.svg"], "must hold a list of rows"),
+        (["scatter", "rows.json", "-o", "a.svg", "--methods", "ac,doc"], "among those of the rows, ac; got doc."),
         (["band", "source.npz", "-o", "ac.leadline"], "the figure must be a .svg"),
         (["band", "-o", "a.svg"], "band takes OUTPUTS...; got no file."),
         (["workflow", "source.npz", "-o", "a.svg"], "workflow takes no file; got source.npz."),
@@ -342,5 +357,6 @@ def test_figure_command(words: list[str], folder: Path, run: Run) -> None:
 )
 def test_wrong_figures(words: list[str], message: str, folder: Path, run: Run) -> None:
     Path("bad.json").write_text('{"rows": 3}')
+    Path("rows.json").write_text('[{"method": "ac", "target": "t", "estimate": 0.8, "truth": 0.7}]')
     assert message in run("figure", *words).error
     assert not Path("a.svg").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def _figures(out: Path) -> Iterator[tuple[str, Any]]:
     from leadline.report import curves
     from leadline.report.scatter import predicted_vs_true_panels
 
-    main = [replace(row, method=row.variant) for row in load_rows(out)]  # the paper's choices are a method of their own
+    main = load_rows(out)
     for suite in dict.fromkeys(row.suite for row in main):
         rows = [row for row in main if row.suite == suite]
         yield f"scatter-{suite}", predicted_vs_true_panels(_points(rows))
@@ -100,5 +100,5 @@ def _records(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _points(rows: list[Row]) -> list[tuple[str, float, float]]:
-    """Return method, truth and estimate of each row."""
-    return [(row.method, row.truth, row.estimate) for row in rows]
+    """Return variant, truth and estimate of each row."""
+    return [(row.variant, row.truth, row.estimate) for row in rows]

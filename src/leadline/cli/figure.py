@@ -266,22 +266,31 @@ def _comparison(request: Request) -> list[Any]:
 
     paths = list(request.files.items())
     if len(paths) == 1:
-        return [_as_row(row) for row in _rows(request)]
+        return _chosen([_as_row(row) for row in _rows(request)], request.methods)
     source, *targets = paths
     outputs = {Path(name).name: read_outputs(path, classes=request.classes) for name, path in targets}
     return list(compare(_labelled(source[1], request), outputs, methods=request.methods, seeds=(request.seed,)))
 
 
+def _chosen(rows: list[Any], methods: list[str] | None) -> list[Any]:
+    """Return the rows of some methods."""
+    known = dict.fromkeys(row.method for row in rows)
+    if unknown := [name for name in methods or () if name not in known]:
+        raise InputError(f"--methods must be among those of the rows, {', '.join(known)}; got {', '.join(unknown)}.")
+    return [row for row in rows if methods is None or row.method in methods]
+
+
 def _as_row(row: Mapping[str, Any]) -> Any:
-    """Return a stored row in the form that figures of comparisons take."""
+    """Return a stored row in the form that figures of comparisons take; a variant is a method of its own."""
     from leadline.comparison import ComparisonRow
+    from leadline.report.curves import name_of
 
     try:
         accuracy = float(row["estimate"] if "estimate" in row else row["accuracy"])
         truth = float(row["truth"]) if row.get("truth") is not None else None
         low, high = row.get("interval") or (row.get("interval_low", accuracy), row.get("interval_high", accuracy))
         return ComparisonRow(
-            method=str(row["method"]), target=str(row["target"]), seed=None, accuracy=accuracy, truth=truth,
+            method=name_of(row), target=str(row["target"]), seed=None, accuracy=accuracy, truth=truth,
             error=None if truth is None else accuracy - truth, interval=(float(low), float(high)),
             n_samples=int(row.get("n_samples", 0)), seconds=0.0, fit_seconds=0.0,
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """Error against an option, bars of variants, and error against time: the pictures of the benchmark.
 
 Each takes the rows of an experiment, as mappings. A row has ``error``, or ``estimate`` (or ``accuracy``) and
-``truth``, as fractions; errors that share all else are averaged in absolute value.
+``truth``, as fractions; errors that share all else are averaged in absolute value. One method may be there in several
+variants, such as ``alsa-g`` and ``alsa-g-paper``; they are never averaged together.
 """
 
 from __future__ import annotations
@@ -90,18 +91,18 @@ def ablation(rows: Rows, ax: Axes | None = None, *, by: By = "suite") -> Axes:
 
 
 def time_vs_error(rows: Rows, ax: Axes | None = None) -> Axes:
-    """Draw mean absolute error, in points, against the time of an estimate; one marker per method.
+    """Draw mean absolute error, in points, against the time of an estimate; one marker per variant of a method.
 
     Parameters
     ----------
     rows
-        Rows with ``method`` and ``seconds``.
+        Rows with ``seconds``, and ``variant`` or ``method``.
     ax
         Where to draw; None for a new figure, found at ``.figure`` of what is returned.
     """
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
-        found.setdefault(str(_need(row, "method")), []).append((float(_need(row, "seconds")), _error(row)))
+        found.setdefault(name_of(row), []).append((float(_need(row, "seconds")), _error(row)))
     means = {method: tuple(np.mean(pairs, axis=0)) for method, pairs in found.items()}
     return error_against_time({method: (float(s), float(e)) for method, (s, e) in means.items()}, ax)
 
@@ -211,6 +212,11 @@ def error_against_time(points: Mapping[str, tuple[float, float]], ax: Axes | Non
     tidy(drawn)
     legend_beside(drawn)
     return drawn
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """Return what a row is called beside rows of other methods: its variant, or its method where it has none."""
+    return str(row["variant"] if row.get("variant") is not None else _need(row, "method"))
 
 
 def _digits(alpha: Any) -> Any:

@@ -98,7 +98,7 @@ def look(position: int) -> dict[str, Any]:
 
 
 def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return colours and markers by name; a method looks the same in every figure.
+    """Return colours and markers by name; a method looks the same in every figure, whatever else is drawn.
 
     Examples
     --------
@@ -107,12 +107,11 @@ def looks(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """
     from leadline.estimators import METHODS
 
-    known = {name: position for position, name in enumerate(METHODS)}
     distinct = list(dict.fromkeys(names))
-    others = [name for name in distinct if name not in known]
-    if others:  # variants and suites have no place of their own
-        return {name: look(position) for position, name in enumerate(distinct)}
-    return {name: look(known[name]) for name in distinct}
+    taken = list(METHODS) if any(name in METHODS for name in distinct) else []
+    places = dict.fromkeys([*taken, *distinct])  # variants and suites, which have none of their own, come after methods
+    found = {name: look(position) for position, name in enumerate(places)}
+    return {name: found[name] for name in distinct}
 
 
 def short(name: object, most: int = 24) -> str:
