@@ -28,7 +28,7 @@ from leadline.cli.options import (
     require_new,
     split,
 )
-from leadline.cli.terminal import deliver, progress, show, tell
+from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.render import Document, Table
 
@@ -317,7 +317,7 @@ def verify(store: StoreArgument, *, quiet: QuietOption = False) -> None:
         found = monitor.verify()
         size = monitor.store.size()
     for fault in found:
-        tell(fault, quiet=False)
+        warn(fault, quiet=False)
     if found:
         raise typer.Exit(1)
     tell(f"{store} is sound ({size / 1e6:.1f} MB).", quiet=quiet)

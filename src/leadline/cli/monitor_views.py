@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 def added_document(added: Sequence[Added], watched: Watched) -> Document:
     """Return what became of files."""
     rows = [{"batch": one.batch, "new": one.new, "rows": one.n_rows, "windows": len(one.windows)} for one in added]
-    cells = [
-        [one.batch, "added" if one.new else "known", f"{one.n_rows:,}", str(len(one.windows)) if one.new else ""]
-        for one in added
-    ]
-    table = Table(["batch", "", "rows", "windows"], cells, left=(0, 1))
-    return Document(
-        rows, rows, [table, _status_table([watched])], [*_open_sentences(watched), record_sentence(watched)]
-    )
+    new = [[one.batch, f"{one.n_rows:,}", str(len(one.windows))] for one in added if one.new]
+    known = len(added) - len(new)
+    tables = [Table(["added", "rows", "windows"], new)] if new else []
+    notes = [f"{known:,} of {len(added):,} files were known and not added again."] if known else []
+    notes += [*_open_sentences(watched), record_sentence(watched)]
+    return Document(rows, rows, [*tables, _status_table([watched])], notes)
 
 
 def history_document(found: History, last: int | None) -> Document:
