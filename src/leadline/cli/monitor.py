@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.demonstration import monitor_demo
 from leadline.cli.monitor_views import (
     added_document,
     alarms_document,
@@ -53,6 +54,7 @@ NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="What is
 for command in (notify, channels, outbox):
     app.command()(command)
 app.command("deliver")(deliver_messages)
+app.command("demo")(monitor_demo)
 
 
 def _open(store: str, *, create: bool = False) -> Monitor:

@@ -56,7 +56,7 @@ def history_document(found: History, last: int | None) -> Document:
         "model_id": found.model_id,
     }
     return Document(
-        data, [flat(row.to_dict()) for row in rows], [table], [] if record is None else [_record_words(record)]
+        data, [flat(row.to_dict()) for row in rows], [table], [] if record is None else [record_words(record)]
     )
 
 
@@ -136,10 +136,10 @@ def _open_sentences(watched: Watched) -> list[str]:
 
 def record_sentence(watched: Watched) -> str:
     """Return the track record of a series in words."""
-    return _record_words(watched.record)
+    return record_words(watched.record)
 
 
-def _record_words(record: TrackRecord) -> str:
+def record_words(record: TrackRecord) -> str:
     """Return the track record in words."""
     if not record.windows:
         return "No window has enough labels yet to check the intervals against."
