@@ -82,11 +82,11 @@ def monitor_demo(
 
     with progress("demo", quiet=quiet) as advance:
         result = run(output, force=force, progress=advance)
-    show(_year_document(result, output), format)
+    show(year_document(result, output), format)
     tell(f"The page is {output}/{PAGE}.", quiet=quiet)
 
 
-def _year_document(year: Year, folder: str) -> Document:
+def year_document(year: Year, folder: str) -> Document:
     """Return what the year showed."""
     from leadline.demo.year import SITES
 
@@ -108,7 +108,11 @@ def _year_document(year: Year, folder: str) -> Document:
     ]  # fmt: skip
     numbers = [name for name in phases[0] if name.startswith(("truth", "estimated"))]
     cells = [[str(row["first"]), str(row["what"]), *(percent(float(row[name])) for name in numbers)] for row in phases]
-    parts = Table(["since", "what came", *(name.replace("truth", "true").replace("_", " ") for name in numbers)], cells, left=(0, 1))
+    parts = Table(
+        ["since", "what came", *(name.replace("truth", "true").replace("_", " ") for name in numbers)],
+        cells,
+        left=(0, 1),
+    )
     told = Table(
         ["alarm", "", "raised", "after", "reason"],
         [
