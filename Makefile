@@ -62,4 +62,4 @@ bench-measure: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv build dist leadline-demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache

@@ -18,17 +18,8 @@ import leadline
 from leadline import InputError, read_outputs
 from leadline.cli import main
 from leadline.comparison import ComparisonRow
-from leadline.demo import (
-    COMPARISON,
-    FIGURE,
-    TARGETS,
-    TRAFFIC,
-    Demo,
-    digits_outputs,
-    model_file,
-    run,
-    target_file,
-)
+from leadline.demo.digits import TARGETS, digits_outputs
+from leadline.demo.methods import COMPARISON, FIGURE, TRAFFIC, Demo, model_file, run, target_file
 from leadline.report.scatter import predicted_vs_true
 
 
@@ -102,7 +93,9 @@ def test_command_without_matplotlib_and_its_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     find_spec = importlib.util.find_spec
-    monkeypatch.setattr("leadline.demo.find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
+    monkeypatch.setattr(
+        "leadline.demo.methods.find_spec", lambda name: None if name == "matplotlib" else find_spec(name)
+    )
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "-o", "out"]) == 0
     out = capsys.readouterr().out

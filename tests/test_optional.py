@@ -92,6 +92,11 @@ def test_the_demo_says_what_to_install(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_the_monitor_says_what_to_install(tmp_path: Path) -> None:
+    error = command(tmp_path, "monitor", "status", "monitor.db", missing=("sqlalchemy",)).error
+    assert error == "the monitor needs SQLAlchemy, which is not installed; run pip install 'leadline[monitor]'."
+
+
 def test_the_report_says_what_to_install(folder: Path) -> None:
     assert "leadline[report]" in command(folder, "report", "source.npz", "plain.npz", "-o", "page.html").error
 

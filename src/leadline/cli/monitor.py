@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.demonstration import monitor_demo
 from leadline.cli.monitor_views import (
     added_document,
     alarms_document,
@@ -28,7 +29,7 @@ from leadline.cli.options import (
     require_new,
     split,
 )
-from leadline.cli.terminal import deliver, progress, show, tell
+from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.render import Document, Table
 
@@ -53,6 +54,7 @@ NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="What is
 for command in (notify, channels, outbox):
     app.command()(command)
 app.command("deliver")(deliver_messages)
+app.command("demo")(monitor_demo)
 
 
 def _open(store: str, *, create: bool = False) -> Monitor:
@@ -317,7 +319,7 @@ def verify(store: StoreArgument, *, quiet: QuietOption = False) -> None:
         found = monitor.verify()
         size = monitor.store.size()
     for fault in found:
-        tell(fault, quiet=False)
+        warn(fault, quiet=False)
     if found:
         raise typer.Exit(1)
     tell(f"{store} is sound ({size / 1e6:.1f} MB).", quiet=quiet)

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 def added_document(added: Sequence[Added], watched: Watched) -> Document:
     """Return what became of files."""
     rows = [{"batch": one.batch, "new": one.new, "rows": one.n_rows, "windows": len(one.windows)} for one in added]
-    cells = [
-        [one.batch, "added" if one.new else "known", f"{one.n_rows:,}", str(len(one.windows)) if one.new else ""]
-        for one in added
-    ]
-    table = Table(["batch", "", "rows", "windows"], cells, left=(0, 1))
-    return Document(
-        rows, rows, [table, _status_table([watched])], [*_open_sentences(watched), record_sentence(watched)]
-    )
+    new = [[one.batch, f"{one.n_rows:,}", str(len(one.windows))] for one in added if one.new]
+    known = len(added) - len(new)
+    tables = [Table(["added", "rows", "windows"], new)] if new else []
+    notes = [f"{known:,} of {len(added):,} files were known and not added again."] if known else []
+    notes += [*_open_sentences(watched), record_sentence(watched)]
+    return Document(rows, rows, [*tables, _status_table([watched])], notes)
 
 
 def history_document(found: History, last: int | None) -> Document:
@@ -58,7 +56,7 @@ def history_document(found: History, last: int | None) -> Document:
         "model_id": found.model_id,
     }
     return Document(
-        data, [flat(row.to_dict()) for row in rows], [table], [] if record is None else [_record_words(record)]
+        data, [flat(row.to_dict()) for row in rows], [table], [] if record is None else [record_words(record)]
     )
 
 
@@ -138,10 +136,10 @@ def _open_sentences(watched: Watched) -> list[str]:
 
 def record_sentence(watched: Watched) -> str:
     """Return the track record of a series in words."""
-    return _record_words(watched.record)
+    return record_words(watched.record)
 
 
-def _record_words(record: TrackRecord) -> str:
+def record_words(record: TrackRecord) -> str:
     """Return the track record in words."""
     if not record.windows:
         return "No window has enough labels yet to check the intervals against."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,3 +53,21 @@ def read_label_file(path: str | Path, *, id: str, label: str = "label") -> Label
     if not known:
         raise InputError(f"{path}: no line has a {label}.")
     return LabelFile([one for one, _ in known], [text for _, text in known], cuts)
+
+
+def class_numbers(labels: Sequence[str]) -> list[int]:
+    """Return texts such as 3 or, from a spreadsheet, 3.0 as numbers of classes."""
+    numbers = [_whole_number(text) for text in labels]
+    wrong = next((text for text, number in zip(labels, numbers, strict=True) if number is None), None)
+    if wrong is not None:
+        raise InputError(f"labels must be numbers of classes, as the model has no names for them; got {wrong!r}.")
+    return [number for number in numbers if number is not None]
+
+
+def _whole_number(text: str) -> int | None:
+    """Return a text as a whole number; None if it is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() else None

@@ -12,6 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from leadline.errors import InputError
 from leadline.monitor import catalogue
 from leadline.monitor.catalogue import ALL_ROWS
 from leadline.monitor.ledger import NO_PLAN, Entry, joined, realise
@@ -40,6 +41,20 @@ class LabelsAdded:
     joined: int
     changed: int
     waiting: int
+
+
+def once(ids: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+    """Return ids, each once; refuse two labels for one."""
+    order = np.argsort(ids, kind="stable")
+    ids, labels = ids[order], labels[order]
+    same = np.flatnonzero(np.diff(ids) == 0)
+    if (labels[same] != labels[same + 1]).any():
+        row = same[labels[same] != labels[same + 1]][0]
+        raise InputError(
+            f"ids must have one label each; rows {order[row]} and {order[row + 1]} give one id two labels."
+        )
+    first = np.concatenate([[True], np.diff(ids) != 0]) if len(ids) else np.zeros(0, dtype=bool)
+    return ids[first], labels[first]
 
 
 def add_labels(

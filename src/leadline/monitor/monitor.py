@@ -19,6 +19,7 @@ from leadline.monitor import adding, alarmbook, catalogue, labelling, merging, r
 from leadline.monitor.adding import Added, add_outputs
 from leadline.monitor.history import History, adapted, by_segment, to_history, track_record
 from leadline.monitor.intake import find_batches, segment_key
+from leadline.monitor.label_files import class_numbers
 from leadline.monitor.labelling import LabelsAdded
 from leadline.monitor.ledger import hash_ids
 from leadline.monitor.page import render_page
@@ -146,12 +147,7 @@ class Monitor(Telling):
 
     def classes(self, name: str, labels: Sequence[str]) -> Any:
         """Return labels that are texts as the model of a series takes them: names of classes, or numbers."""
-        if self._entry(name)[1].class_names is not None:
-            return list(labels)
-        try:
-            return [int(float(label)) if float(label).is_integer() else label for label in labels]
-        except ValueError as error:
-            raise InputError(f"labels of series {name!r} must be numbers of classes; {error}.") from error
+        return list(labels) if self._entry(name)[1].class_names is not None else class_numbers(labels)
 
     def find_segment(self, name: str, texts: Mapping[str, str]) -> dict[str, Any]:
         """Return the segment whose values, as texts, are these."""
@@ -240,7 +236,7 @@ class Monitor(Telling):
         entry, model = self._entry(name)
         hashes = hash_ids(ids, self.store.salt)
         true = as_labels(labels, np.empty((len(hashes), model.n_classes_)), classes=model.class_names)
-        hashes, true = _once(hashes, true)
+        hashes, true = labelling.once(hashes, true)
         with self.store.writing() as connection:
             plans = labelling.no_plans(len(hashes))
             if plan is not None or cuts is not None:
@@ -392,17 +388,3 @@ def _points(connection: Connection, entry: catalogue.Entry, model: Estimator, ev
     values = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
     merged = merging.merged_windows(connection, entry, model, Every.parse(every))
     return [point for window in merged for point in window.points(model, entry.series, values)]
-
-
-def _once(ids: Any, labels: Any) -> tuple[Any, Any]:
-    """Return ids, each once; refuse two labels for one."""
-    order = np.argsort(ids, kind="stable")
-    ids, labels = ids[order], labels[order]
-    same = np.flatnonzero(np.diff(ids) == 0)
-    if (labels[same] != labels[same + 1]).any():
-        row = same[labels[same] != labels[same + 1]][0]
-        raise InputError(
-            f"ids must have one label each; rows {order[row]} and {order[row + 1]} give one id two labels."
-        )
-    first = np.concatenate([[True], np.diff(ids) != 0]) if len(ids) else np.zeros(0, dtype=bool)
-    return ids[first], labels[first]

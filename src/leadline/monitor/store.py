@@ -12,17 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
 from leadline.data.arrays import one_line
 from leadline.errors import InputError
-
-try:
-    import sqlalchemy as sa
-    from sqlalchemy import event
-    from sqlalchemy.engine import Connection, Engine, make_url
-    from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
-except ModuleNotFoundError as missing:  # pragma: no cover - the tests have it
-    raise InputError("the monitor needs SQLAlchemy; run pip install 'leadline[monitor]'.") from missing
-
 from leadline.monitor import schema
 
 _WAIT_SECONDS = 120  # for another writer

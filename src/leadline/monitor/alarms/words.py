@@ -85,10 +85,10 @@ def named(history: History, key: Key) -> str:
 
 def _stated(history: History, coins: Coins, span: Span, told: Told) -> str:
     """Return what accuracy is, in how many windows, since when."""
-    windows = span.until + 1 - span.onset
+    windows = int((coins.count[_during(span), 0] > 0).sum())
     return (
         f"{told.subject} {'is' if span.open else 'was'} {_accuracy(coins, _during(span), 0):.1%} "
-        f"in {windows:,} window{'s' if windows > 1 else ''} {since(history, span)}"
+        f"in {windows:,} window{'' if windows == 1 else 's'} {since(history, span)}"
     )
 
 
