@@ -26,7 +26,7 @@ def right(outputs: ll.Outputs) -> NDArray[np.bool_]:
 
 
 def realised(watch: Monitor, segment: object = None) -> list[float | None]:
-    return [row.realised for row in watch.history("x", segment).rows]  # type: ignore[arg-type, attr-defined]
+    return [row.realised for row in watch.history("x", segment).rows]  # type: ignore[attr-defined]
 
 
 def test_all_labels_of_a_window_tell_its_accuracy(watch: Monitor) -> None:
