@@ -150,6 +150,18 @@ def test_files_folders_and_patterns_are_batches_by_their_paths(watch: Monitor, t
     ll.write_outputs(stream(200, 9, days=1, first=FIRST + 3 * DAY), folder / "3.parquet")
     assert [one.new for one in watch.add_files("x", str(folder / "*.parquet"))] == [False, False, False, True]
     assert [row.estimate.n_samples for row in watch.history("x")] == [200] * 4
+    (folder / "0.parquet").touch()
+    assert not watch.add("x", folder / "0.parquet", batch=str(folder / "0.parquet")).new, "another time, the same rows"
+    ll.write_outputs(stream(200, 10, days=1), folder / "0.parquet", force=True)
+    with pytest.raises(InputError, match="was added before with other rows"):
+        watch.add_files("x", folder)
+
+
+def test_a_known_file_is_not_read_again(watch: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ll.write_outputs(stream(200, 1), tmp_path / "a.npz")
+    watch.add_files("x", tmp_path / "a.npz")
+    monkeypatch.setattr("leadline.monitor.adding.to_outputs", None)
+    assert [one.new for one in watch.add_files("x", tmp_path / "a.npz")] == [False]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def add(
             added = []
             for done, path in enumerate(paths):
                 advance(done, len(paths), f"add {path}")
-                added.append(monitor.add(name, path, time=moment or time, id=id, batch=batch or path))
+                added.append(monitor.add(name, path, moment or time, id, batch or path, refresh=False))
         watched = monitor.watched(name)
         tell_problems(monitor.deliver())
     show(added_document(added, watched), format)

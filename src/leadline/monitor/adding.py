@@ -25,7 +25,7 @@ from leadline.estimators.sums import Reduced
 from leadline.monitor import catalogue, labelling
 from leadline.monitor.blobs import pack, pack_sample, pack_sums, unpack_sample, unpack_sums
 from leadline.monitor.catalogue import ALL_ROWS
-from leadline.monitor.intake import Batch, Reduction, read_batch, read_reduction, to_outputs
+from leadline.monitor.intake import Batch, Reduction, file_stamp, read_batch, read_reduction, to_outputs
 from leadline.monitor.ledger import Entry
 from leadline.monitor.records import Array, IntArray, Window
 from leadline.monitor.schema import BATCHES, CELLS, LEDGER, SERIES, WINDOWS
@@ -75,6 +75,12 @@ def add_outputs(
         with store.writing() as connection:
             known = known_batch(connection, entry.id, called, reduction.checksum)
             return known or add_reduction(connection, entry, reduction, called, now)
+    stamp = file_stamp(outputs)
+    if stamp is not None and batch is not None:
+        with store.reading() as connection:
+            known = _same_file(connection, entry.id, batch, stamp)
+        if known is not None:
+            return known
     rows = read_batch(to_outputs(outputs, model), model, entry.series, store.salt, time=time, id=id, now=now)
     called = batch or rows.checksum
     with store.reading() as connection:
@@ -90,7 +96,7 @@ def add_outputs(
         if known is not None:
             return known
         entry = catalogue.get(connection, entry.series.name)
-        found = add_batch(connection, entry, model, rows, called, correctness, now)
+        found = add_batch(connection, entry, model, rows, called, correctness, now, stamp)
         if rows.ids is not None:
             labelling.join_waiting(connection, entry, rows.ids, now)
             if rows.labels is not None:
@@ -111,9 +117,16 @@ def known_batch(connection: Connection, series: int, name: str, checksum: str) -
     return Added(name, new=False, n_rows=int(row.n_rows))
 
 
+def _same_file(connection: Connection, series: int, name: str, stamp: str) -> Added | None:
+    """Return a batch that was added from a file which has not changed since."""
+    same = sa.and_(BATCHES.c.series == series, BATCHES.c.name == name, BATCHES.c.stamp == stamp)
+    n_rows = connection.execute(sa.select(BATCHES.c.n_rows).where(same)).scalar()
+    return None if n_rows is None else Added(name, new=False, n_rows=int(n_rows))
+
+
 def add_batch(
     connection: Connection, entry: catalogue.Entry, model: Estimator, batch: Batch, name: str,
-    correctness: Array | None, now: datetime,
+    correctness: Array | None, now: datetime, stamp: str | None,
 ) -> Added:  # fmt: skip
     """Add rows, in a transaction that nobody else writes beside."""
     every, n = Every.parse(entry.series.every), len(batch.rows)
@@ -129,7 +142,7 @@ def add_batch(
         window = every.window(number) if every.n_rows is None else _window_of_rows(number, batch, mine)
         _merge(connection, entry.id, window, sums, sample, whole)
         windows.append(window)
-    number = _record(connection, entry, name, batch.checksum, n, now)
+    number = _record(connection, entry, name, batch.checksum, n, now, stamp)
     if batch.ids is not None:
         rows = Entry.of_rows(
             batch.ids, numbers.astype(np.int64), of_segments[batch.places], batch.rows.argmax(axis=1), correctness
@@ -168,10 +181,15 @@ def _window_of_rows(number: int, batch: Batch, mine: IntArray) -> Window:
     return Window(number, start, end)
 
 
-def _record(connection: Connection, entry: catalogue.Entry, name: str, checksum: str, n: int, now: datetime) -> int:
+def _record(
+    connection: Connection, entry: catalogue.Entry, name: str, checksum: str, n: int, now: datetime,
+    stamp: str | None = None,
+) -> int:  # fmt: skip
     """Note that a batch was added, and return its number."""
     connection.execute(SERIES.update().where(SERIES.c.id == entry.id).values(n_rows=SERIES.c.n_rows + n))
-    row = BATCHES.insert().values(series=entry.id, name=name, checksum=checksum, n_rows=n, added_at=microseconds(now))
+    row = BATCHES.insert().values(
+        series=entry.id, name=name, checksum=checksum, stamp=stamp, n_rows=n, added_at=microseconds(now)
+    )
     return inserted(connection, row)
 
 

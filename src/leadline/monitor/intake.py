@@ -90,6 +90,14 @@ def to_outputs(value: Any, model: Estimator) -> Outputs:
     return outputs_of(from_table(table, model.columns_ or Columns()), model.class_names, model.columns_)
 
 
+def file_stamp(outputs: Any) -> str | None:
+    """Return the size and the time of a file, which tell whether it has changed; None for what is no file."""
+    if not isinstance(outputs, str | Path) or not Path(outputs).is_file():
+        return None
+    found = Path(outputs).stat()
+    return f"{found.st_size}:{found.st_mtime_ns}"
+
+
 def find_batches(place: str | Path) -> list[str]:
     """Return the files that a path, folder or pattern means, in the order of their names: a batch each."""
     text = str(place)

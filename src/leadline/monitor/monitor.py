@@ -176,6 +176,8 @@ class Monitor(Telling):
         time: str | datetime | np.datetime64 | None = None,
         id: str | None = None,
         batch: str | None = None,
+        *,
+        refresh: bool = True,
     ) -> Added:
         """Add unlabelled outputs, each row to the window and segment that it belongs to.
 
@@ -193,6 +195,9 @@ class Monitor(Telling):
         batch
             The name of these rows: a batch that was added is not added again, however often that is tried. None for the
             checksum of the rows.
+        refresh
+            Whether to estimate the windows and judge the alarms now. Who adds many batches does that once at the end;
+            who reads does it in any case.
 
         Returns
         -------
@@ -201,7 +206,7 @@ class Monitor(Telling):
         """
         entry, model = self._entry(name)
         found = add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
-        if found.new:
+        if found.new and refresh:
             self.refresh(name)
         return found
 
@@ -212,7 +217,9 @@ class Monitor(Telling):
 
         Files that were added before are known by their names and not added again.
         """
-        return [self.add(name, path, time=time, id=id, batch=path) for path in find_batches(place)]
+        found = [self.add(name, path, time=time, id=id, batch=path, refresh=False) for path in find_batches(place)]
+        self.refresh(name)
+        return found
 
     def add_labels(
         self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None, cuts: Any = None

@@ -8,7 +8,7 @@ Table     What it holds
 store     One row: the version of the tables, and the salt of the hashes of row ids.
 models    Model files, by checksum.
 series    What is watched: a name, a model, and settings as JSON.
-batches   What was added: once, by name.
+batches   What was added: once, by name. ``stamp`` is the size and time of a file, so that it need not be read again.
 segments  Values of the columns that a series is cut by, as JSON; ``[]`` is all rows together.
 windows   Stretches of time or of rows. ``version`` counts changes of rows and labels, ``estimated`` is the version that
           the estimates are of. ``sample`` is a bounded sample of the rows, ``words`` an explanation.
@@ -75,6 +75,7 @@ BATCHES = Table(
     _series(),
     Column("name", Text, nullable=False),
     Column("checksum", String(32), nullable=False),
+    Column("stamp", String(64)),
     Column("n_rows", BigInteger, nullable=False),
     Column("added_at", BigInteger, nullable=False),
     UniqueConstraint("series", "name"),
