@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Batch = Array
 NO_BATCHES: NDArray[np.float64] = np.zeros((0, 12))
 
-# Chosen leave-one-suite-out (docs/studies/next_batch.py).
+# A reach of 0.07 to 0.1 does alike, leave-one-family-out (docs/studies/next_batch.py).
 _GAP = 0.1  # standard deviation of the gaps
 _REACH = 0.1  # Hellinger distance at which targets are much alike
 _PSEUDO_SQUARE = 0.25  # of one more row: a few labels that happen to agree do not know the gap
