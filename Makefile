@@ -1,5 +1,6 @@
 # make demo   set up and see what Leadline does
 # make test   set up and run every check: ruff, mypy, import rules, tests
+# make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
@@ -17,15 +18,21 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test lint bench-speed bench-alarms bench-measure clean
+.PHONY: demo test test-long lint bench-speed bench-alarms bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
 
 # One thread of linear algebra for each of the two processes: four of them wait for each other on two cores.
+test test-long: export OPENBLAS_NUM_THREADS := 1
+test test-long: export MKL_NUM_THREADS := 1
+
 test: lint
 	sh tests/install_programs.sh
-	OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-long: .venv/dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 lint: .venv/dev
 	$(BIN)/ruff check .

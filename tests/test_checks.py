@@ -25,11 +25,20 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "alsa-g": {"rectify": "single", "init": "random", "n_anchors": 50, "max_epochs": 30},
     "alsa-e": {"learn": ("peaks",), "alpha": 0.95, "backend": "torch", "n_anchors": 50, "max_epochs": 30},
 }
+#: Defaults but for the length of the training, on which no check depends.
+SHORT = {"alsa-g": {"max_epochs": 60}, "alsa-e": {"max_epochs": 60}}
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_passes_every_check(method: str, check: Check) -> None:
+    check(make(method, **SHORT.get(method, {})))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize("method", SHORT)
+def test_trained_in_full_they_pass_every_check(method: str, check: Check) -> None:
     check(make(method))
 
 

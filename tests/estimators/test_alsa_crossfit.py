@@ -162,14 +162,15 @@ def thinned(source: Outputs, rng: np.random.Generator) -> Outputs:
     return Outputs(source.logits[rows], source.labels[rows])
 
 
+@pytest.mark.parametrize("models", [slice(1), pytest.param(slice(None, None, 8), marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize("influence", INFLUENCES)
-def test_a_random_half_of_every_source_tells_of_the_other(influence: Any, data_root: Path) -> None:
+def test_a_random_half_of_every_source_tells_of_the_other(influence: Any, models: slice, data_root: Path) -> None:
     """No shift at all: whole sources, few rows of them, unequal classes; errors beyond what sampling explains."""
     from leadline.data.files import read_outputs
 
     excess = []
     for suite in sorted(path for path in (data_root / "logits").iterdir() if path.is_dir()):
-        for model in sorted(suite.iterdir())[::8]:
+        for model in sorted(suite.iterdir())[models]:
             rng = np.random.default_rng(0)
             whole = read_outputs(model / "source.npz")
             for source, most in ((whole, 10_000), (whole, 250), (thinned(whole, rng), 10_000)):
