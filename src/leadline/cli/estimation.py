@@ -225,7 +225,8 @@ def estimate(
     lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]
     document = _estimate_document(found, lines, by=keys, level=level, min_accuracy=min_accuracy)
     deliver(document, format, output, force=force, quiet=quiet)
-    below = [line for line in lines if min_accuracy is not None and line.segment.estimate.accuracy < min_accuracy]
+    # What is not a number is not good enough either.
+    below = [line for line in lines if min_accuracy is not None and not line.segment.estimate.accuracy >= min_accuracy]
     if below:
         worst = min(below, key=lambda line: line.segment.estimate.accuracy)
         warn(

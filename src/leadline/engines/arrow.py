@@ -12,7 +12,7 @@ import numpy as np
 
 from leadline.data.arrays import column_values, one_line
 from leadline.data.columns import Columns, named_labels
-from leadline.data.outputs import FloatArray, as_labels
+from leadline.data.outputs import LARGEST, FloatArray, as_labels
 from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
@@ -264,7 +264,8 @@ class Stream:
             if not self.skip_bad:
                 row = int(rows[int(np.argmin(good))])
                 raise BadFileError(
-                    f"{file.name}: logits must be known and finite (not null, NaN or infinity); row {row} breaks this."
+                    f"{file.name}: logits must be known and finite (not null, NaN or infinity) and at most "
+                    f"{LARGEST:g} in size; row {row} breaks this."
                 )
             table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
         if not len(matrix):
