@@ -248,3 +248,47 @@ def test_arrow_files_and_streams_give_what_parquet_gives(
         found.append([(row.group, row.estimate.accuracy, row.estimate.n_samples) for row in estimates])
     assert found[0] == found[1] == found[2]
     assert [group for group, _, _ in found[0]] == [{"day": 7, "n": 0}, {"day": 7, "n": 1}]
+
+
+def test_values_beyond_single_precision_are_bad_rows(tmp_path: Path, model: leadline.Estimator) -> None:
+    logits = np.eye(CLASSES)
+    logits[1, 0] = 1e39
+    write(tmp_path / "log.parquet", logits)
+    with pytest.raises(BadFileError, match=r"at most 1e\+30 in size; row 1 breaks this"):
+        estimate_files(model, str(tmp_path))
+    assert estimate_files(model, str(tmp_path), skip_bad=True).overall.estimate.n_samples == CLASSES - 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        (f"n in ({', '.join(str(n) for n in range(10, 10_010))})", ROWS - 10),
+        (f"not n in ({', '.join(str(n + 0.5) for n in range(5_000))}, 1, 2)", ROWS - 3),
+        (" or ".join(f"n = {n}" for n in range(10, 2_010)), ROWS - 10),
+        (" and ".join(f"n != {n}" for n in range(10, 2_010)), 9),
+    ],
+    ids=["values", "not among values", "or", "and"],
+)
+def test_conditions_of_thousands_of_terms(
+    condition: str, rows: int, tmp_path: Path, model: leadline.Estimator, make_outputs: Maker
+) -> None:
+    logits = make_outputs(ROWS, CLASSES, seed=1).logits
+    numbers = [None, *range(1, ROWS)]  # a missing number is neither among values nor not
+    pq.write_table(pa.table({"logits": logits.tolist(), "n": numbers}), tmp_path / "log.parquet")
+    assert estimate_files(model, str(tmp_path), where=condition).overall.estimate.n_samples == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [("n = " + "9" * 5_000, "is a number of 5000 digits"), ("n = " + "9" * 30, "holds int64, with 9999")],
+)
+def test_numbers_that_no_column_holds(condition: str, message: str, logs: Path, model: leadline.Estimator) -> None:
+    with pytest.raises(leadline.InputError, match=message):
+        estimate_files(model, str(logs), where=condition)
+
+
+def test_a_place_without_a_name(folder: Path, run: Run) -> None:
+    for word in ("", " "):
+        assert "must be named" in run("compare", "source.npz", word, "--methods", "ac").error
+        assert f"got {word!r}" in run("estimate", "ac.leadline", word).error
+        assert f"got {word!r}" in run("estimate", "ac.leadline", word, "--engine", "arrow").error

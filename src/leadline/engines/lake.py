@@ -77,6 +77,8 @@ def find_files(place: str) -> list[LakeFile]:
     list of LakeFile
         In the order of their names.
     """
+    if not place.strip():
+        raise InputError(f"the place of a table must be a file, a folder, a pattern or a URL; got {place!r}.")
     files = _in_filesystem(place) if is_url(place) else _in_folders(place)
     if not files:
         raise InputError(f"no file matches {place!r}." if has_magic(place) else f"folder {place} has no files.")
