@@ -120,9 +120,40 @@ def test_gate_checks_every_printed_row(folder: Path, run: Run) -> None:
     assert run(*words, "--min-accuracy", between).code == 0
     failed = run(*words, "--by", "channel", "--min-accuracy", between)
     assert failed.code == 1
-    assert "estimates below --min-accuracy" in failed.err
-    assert "traffic, channel " in failed.err
+    assert "estimates not good enough:\n" in failed.err
+    assert f"below the {float(between):g} asked for.\n" in failed.err
+    assert failed.err.count("traffic, channel ") == sum(row["accuracy"] < float(between) for row in rows)
     assert [row["accuracy"] for row in failed.data] == [row["accuracy"] for row in rows]
+
+
+def test_gate_on_the_lower_end(folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "plain.npz", "--format", "json")
+    row = run(*words).data[0]
+    between = repr((row["accuracy"] + row["interval"][0]) / 2)
+    assert run(*words, "--min-accuracy", between).code == 0
+    failed = run(*words, "--min-accuracy", between, "--gate-on", "lower-end")
+    assert failed.code == 1
+    assert f"plain: 90% interval's lower end {row['interval'][0]:.4f} is below the" in failed.err
+
+
+@pytest.mark.parametrize(("offset", "code"), [(1e-9, 0), (-1e-9, 1)])
+def test_gate_on_the_drop_from_the_source(offset: float, code: int, folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "labelled.npz", "--format", "json")
+    row = run(*words).data[0]
+    drop = row["diagnostics"]["source_accuracy"] - row["accuracy"]
+    assert drop > 0.02
+    result = run(*words, "--max-drop", repr(drop + offset), "--min-accuracy", "0.01")
+    assert result.code == code
+    assert (f"is {drop:.4f} below the source's" in result.err) == bool(code)
+
+
+def test_gate_spares_segments_of_few_rows(folder: Path, run: Run) -> None:
+    words = ("estimate", "ac.leadline", "traffic.parquet", "--by", "channel", "--format", "json", "--min-accuracy", "1")
+    result = run(*words, "--min-samples", "101")
+    assert result.code == 1  # all rows together are always judged
+    assert "3 of 4 estimates have fewer rows than --min-samples" in result.err
+    assert "1 of 4 estimates not good enough:\nleadline: traffic: estimated accuracy" in result.err
+    assert "4 of 4 estimates not good enough" in run(*words, "--min-samples", "100").err
 
 
 def test_quiet_silences_the_gate_but_not_errors(folder: Path, run: Run) -> None:
@@ -136,6 +167,9 @@ def test_quiet_silences_the_gate_but_not_errors(folder: Path, run: Run) -> None:
     [
         (["--min-accuracy", "85"], "--min-accuracy must be a fraction from 0 to 1; got 85."),
         (["--min-accuracy", "nan"], "--min-accuracy must be a fraction from 0 to 1; got nan."),
+        (["--max-drop", "5"], "--max-drop must be a fraction from 0 to 1; got 5."),
+        (["--min-accuracy", "0.5", "--gate-on", "upper"], "--gate-on must be one of estimate, lower-end; got 'upper'."),
+        (["--gate-on", "lower-end"], "--gate-on and --min-samples are about --min-accuracy and --max-drop"),
         (["--min-accuracy", "high"], "Invalid value for '--min-accuracy'"),
         (["--level", "1"], "--level must be a fraction between 0 and 1; got 1."),
         (["--together"], "--together is about the segments of --by; give --by with it."),

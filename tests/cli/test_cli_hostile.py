@@ -97,7 +97,7 @@ def test_process_streams_and_exit_codes(folder: Path) -> None:
     out, err = good.communicate(timeout=60)
     assert good.returncode == 1
     assert json.loads(out)[0]["target"] == "plain"
-    assert err.startswith(b"leadline: 1 of 1 estimates below")
+    assert err.startswith(b"leadline: 1 of 1 estimates not good enough:\nleadline: plain: estimated accuracy 0.")
     bad = start("estimate", "ac.leadline", "no.npz")
     out, err = bad.communicate(timeout=60)
     assert (bad.returncode, out, err) == (2, b"", b"leadline: error: file no.npz does not exist.\n")

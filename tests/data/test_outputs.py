@@ -118,6 +118,7 @@ BAD_LOGITS: dict[str, tuple[Any, str]] = {
     "NaN": ([[1.0, 2.0], [1.0, np.nan]], "must be finite; got nan at row 1, class 1"),
     "infinite": ([[1.0, -np.inf]], "must be finite; got -inf at row 0, class 1"),
     "too large for a double": (np.array([["1e400", "1"]], np.longdouble), "must be finite; got inf at row 0"),
+    "too large for single precision": ([[1.0, 2.0], [1e39, 1.0]], "must be at most 1e.30 in size; got 1e.39 at row 1"),
     "constant": (np.full((2, 3), 0.5), "must tell the classes apart; all 2 x 3 values are 0.5"),
     "ragged": ([[1.0, 2.0], [3.0]], "must be a regular array of numbers"),
     "masked": (

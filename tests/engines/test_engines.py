@@ -14,7 +14,7 @@ import pytest
 import leadline
 from command_line import Run
 from leadline import Estimates, InputError, Outputs
-from leadline.data.segments import Groups, ordered, resolve, segment_rows
+from leadline.data.segments import Groups, Key, ordered, resolve, segment_rows
 from leadline.engines import where
 from leadline.engines.arrow import estimate_files
 from leadline.engines.lake import find_files
@@ -309,3 +309,18 @@ def test_arrow_files_and_columns_of_logits(models: Any, tmp_path: Path, make_out
     assert [row.group for row in found] == [{"kind": "a"}, {"kind": None}]
     expected = models["doc"].estimate(outputs.logits[1::2])
     np.testing.assert_allclose(found.rows[1].estimate.accuracy, expected.accuracy, atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_integers_that_count_from_1970_are_cut_as_times(unit: str) -> None:
+    times = pa.array(np.array(["2026-03-04T05:06:07", "2026-03-09T00:00:00"], f"M8[{unit}]"))
+    cut = Key("t:week", "t", "week").values(times.cast(pa.int64()))
+    assert [str(day) for day in cut.to_pylist()] == ["2026-03-02", "2026-03-09"]
+
+
+@pytest.mark.parametrize(
+    "values", [[1, 2, 3], [20_260_304, 20_260_305], [1_772_600_000, 1_772_600_000_000], [-5, 10**18]]
+)
+def test_integers_that_are_no_times_are_refused(values: list[int]) -> None:
+    with pytest.raises(InputError, match=f"'t' must hold times .* got {min(values)} to {max(values)}"):
+        Key("t:week", "t", "week").values(pa.array(values))

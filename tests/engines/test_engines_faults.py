@@ -202,3 +202,93 @@ def test_columns_of_another_type_in_one_file(tmp_path: Path, model: leadline.Est
     # Numbers can be read as texts.
     assert [row.group for row in found] == [{"kind": "1"}, {"kind": "x"}]
     assert arrow.estimate_files(model, str(tmp_path / "b.parquet"), by=["kind"]).rows[0].group == {"kind": 1}
+
+
+def damaged_arrow(path: Path, old: bytes, new: bytes) -> None:
+    """Write an Arrow file of lists and texts with a few bytes of it replaced."""
+    stored = pa.table({"logits": [[1.0, 2.0, 3.0, 4.0, 5.0]] * 2, "city": ["Bern", "Genf"]})
+    with pa.ipc.new_file(path, stored.schema) as writer:
+        writer.write_table(stored)
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    path.write_bytes(data.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (np.array([0, 5, 10], "<i4").tobytes(), np.array([0, 5, 10**8], "<i4").tobytes()),  # behind the end of the file
+        (np.array([0, 4, 8], "<i4").tobytes(), np.array([0, 4, 10**9], "<i4").tobytes()),
+        (b"BernGenf", b"Bern\xffenf"),
+    ],
+)
+def test_damaged_arrow_files_are_refused_in_a_stream_too(
+    old: bytes, new: bytes, tmp_path: Path, model: leadline.Estimator
+) -> None:
+    damaged_arrow(tmp_path / "bad.arrow", old, new)
+    with pytest.raises(BadFileError, match=r"bad\.arrow: cannot be read"):
+        estimate_files(model, str(tmp_path), by=["city"])
+
+
+def test_arrow_files_and_streams_give_what_parquet_gives(
+    tmp_path: Path, model: leadline.Estimator, make_outputs: Maker
+) -> None:
+    outputs = make_outputs(50, CLASSES, seed=4)
+    table = pa.table({"logits": outputs.logits.tolist(), "n": np.arange(50) % 3})
+    found = []
+    for kind in ("parquet", "arrow", "feather"):
+        path = tmp_path / kind / "day=7" / f"log.{kind}"
+        path.parent.mkdir(parents=True)
+        if kind == "parquet":
+            pq.write_table(table, path)
+        else:
+            with (pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream)(path, table.schema) as writer:
+                writer.write_table(table, max_chunksize=20)
+        estimates = estimate_files(model, str(tmp_path / kind), by=["day", "n"], where="n < 2 and day = 7")
+        found.append([(row.group, row.estimate.accuracy, row.estimate.n_samples) for row in estimates])
+    assert found[0] == found[1] == found[2]
+    assert [group for group, _, _ in found[0]] == [{"day": 7, "n": 0}, {"day": 7, "n": 1}]
+
+
+def test_values_beyond_single_precision_are_bad_rows(tmp_path: Path, model: leadline.Estimator) -> None:
+    logits = np.eye(CLASSES)
+    logits[1, 0] = 1e39
+    write(tmp_path / "log.parquet", logits)
+    with pytest.raises(BadFileError, match=r"at most 1e\+30 in size; row 1 breaks this"):
+        estimate_files(model, str(tmp_path))
+    assert estimate_files(model, str(tmp_path), skip_bad=True).overall.estimate.n_samples == CLASSES - 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        (f"n in ({', '.join(str(n) for n in range(10, 10_010))})", ROWS - 10),
+        (f"not n in ({', '.join(str(n + 0.5) for n in range(5_000))}, 1, 2)", ROWS - 3),
+        (" or ".join(f"n = {n}" for n in range(10, 2_010)), ROWS - 10),
+        (" and ".join(f"n != {n}" for n in range(10, 2_010)), 9),
+    ],
+    ids=["values", "not among values", "or", "and"],
+)
+def test_conditions_of_thousands_of_terms(
+    condition: str, rows: int, tmp_path: Path, model: leadline.Estimator, make_outputs: Maker
+) -> None:
+    logits = make_outputs(ROWS, CLASSES, seed=1).logits
+    numbers = [None, *range(1, ROWS)]  # a missing number is neither among values nor not
+    pq.write_table(pa.table({"logits": logits.tolist(), "n": numbers}), tmp_path / "log.parquet")
+    assert estimate_files(model, str(tmp_path), where=condition).overall.estimate.n_samples == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [("n = " + "9" * 5_000, "is a number of 5000 digits"), ("n = " + "9" * 30, "holds int64, with 9999")],
+)
+def test_numbers_that_no_column_holds(condition: str, message: str, logs: Path, model: leadline.Estimator) -> None:
+    with pytest.raises(leadline.InputError, match=message):
+        estimate_files(model, str(logs), where=condition)
+
+
+def test_a_place_without_a_name(folder: Path, run: Run) -> None:
+    for word in ("", " "):
+        assert "must be named" in run("compare", "source.npz", word, "--methods", "ac").error
+        assert f"got {word!r}" in run("estimate", "ac.leadline", word).error
+        assert f"got {word!r}" in run("estimate", "ac.leadline", word, "--engine", "arrow").error

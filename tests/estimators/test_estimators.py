@@ -392,3 +392,13 @@ def test_real_shifts_favour_the_method_whose_assumption_holds(
     least = mean_absolute_error(better, models, every)
     assert least < bound
     assert least < 0.67 * mean_absolute_error(worse, models, every)
+
+
+def test_an_estimate_that_is_no_number_never_leaves_an_estimator(make_outputs: Callable[..., Outputs]) -> None:
+    class Lost(type(make("ac"))):  # type: ignore[misc]
+        def _accuracy(self, state: Any, total: Any) -> float:
+            return float("nan")
+
+    outputs = make_outputs()
+    with pytest.raises(InputError, match="ac finds no number for the accuracy"):
+        Lost().fit(outputs).estimate(outputs)

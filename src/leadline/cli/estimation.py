@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -47,6 +47,7 @@ from leadline.cli.targets import (
 from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.estimates import MISSING
+from leadline.results.gate import Gate, Judged
 from leadline.results.render import Cell, Document, Table, interval, percent, points, printable
 from leadline.results.shift import ShiftKind
 from leadline.results.words import sentences
@@ -165,6 +166,25 @@ def estimate(
         float | None,
         typer.Option("--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."),
     ] = None,
+    max_drop: Annotated[
+        float | None,
+        typer.Option(
+            "--max-drop",
+            metavar="FRACTION",
+            help="Exit with 1 if any printed estimate is further below the accuracy on the source.",
+        ),
+    ] = None,
+    gate_on: Annotated[
+        str,
+        typer.Option(
+            "--gate-on",
+            metavar="|".join(get_args(Judged)),
+            help="What must keep --min-accuracy and --max-drop: the estimate, or the lower end of its interval.",
+        ),
+    ] = "estimate",
+    min_samples: Annotated[
+        int, typer.Option("--min-samples", min=0, help="Do not exit with 1 for segments of fewer rows.")
+    ] = 0,
     level: LevelOption = 0.9,
     together: Annotated[
         bool,
@@ -191,8 +211,7 @@ def estimate(
     """
     from leadline.estimators import load
 
-    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
-        raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
+    gate = gate_of(min_accuracy, max_drop, gate_on, min_samples)
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
     keys = split(by, "--by") or []
@@ -223,17 +242,31 @@ def estimate(
             for remark in remarks(found[target.name].left_out):
                 warn(remark, quiet=quiet)
     lines = [Line(name, row) for name, item in found.items() for row in (item.overall, *item.rows)]
-    document = _estimate_document(found, lines, by=keys, level=level, min_accuracy=min_accuracy)
+    failures = {line: gate.failures(line.segment, estimator.source_accuracy_) for line in lines}
+    failed = {line: reasons for line, reasons in failures.items() if reasons}
+    document = _estimate_document(found, lines, by=keys, level=level, failed=failed)
     deliver(document, format, output, force=force, quiet=quiet)
-    below = [line for line in lines if min_accuracy is not None and line.segment.estimate.accuracy < min_accuracy]
-    if below:
-        worst = min(below, key=lambda line: line.segment.estimate.accuracy)
-        warn(
-            f"{len(below)} of {len(lines)} estimates below --min-accuracy {min_accuracy:g}; "
-            f"lowest {worst.segment.estimate.accuracy:.4f}, {worst.describe()}.",
-            quiet=quiet,
-        )
+    spared = sum(gate.leaves_out(line.segment) for line in lines)
+    if gate.is_set and spared:
+        warn(f"{spared} of {len(lines)} estimates have fewer rows than --min-samples, and are not judged.", quiet=quiet)
+    if failed:
+        warn(f"{len(failed)} of {len(lines)} estimates not good enough:", quiet=quiet)
+        for line, reasons in failed.items():
+            warn(f"{line.describe()}: {'; '.join(reasons)}.", quiet=quiet)
         raise typer.Exit(EXIT_BELOW)
+
+
+def gate_of(min_accuracy: float | None, max_drop: float | None, gate_on: str, min_samples: int) -> Gate:
+    """Return the limits that options state, checked under the options' own names."""
+    for name, limit in (("--min-accuracy", min_accuracy), ("--max-drop", max_drop)):
+        if limit is not None and not 0.0 <= limit <= 1.0:
+            raise InputError(f"{name} must be a fraction from 0 to 1; got {limit:g}.")
+    if gate_on not in get_args(Judged):
+        raise InputError(f"--gate-on must be one of {', '.join(get_args(Judged))}; got {gate_on!r}.")
+    gate = Gate(min_accuracy, max_drop, cast(Judged, gate_on), min_samples)
+    if not gate.is_set and (gate_on != "estimate" or min_samples):
+        raise InputError("--gate-on and --min-samples are about --min-accuracy and --max-drop; give one of these.")
+    return gate
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +308,7 @@ def _fit_document(estimator: Estimator, output: str, source: str) -> Document:
 
 
 def _estimate_document(
-    found: Mapping[str, Estimates], lines: Sequence[Line], *, by: list[str], level: float, min_accuracy: float | None
+    found: Mapping[str, Estimates], lines: Sequence[Line], *, by: list[str], level: float, failed: Collection[Line]
 ) -> Document:
     """Return estimates as data and as a table; columns that would be empty stay out of the table."""
     from leadline.estimators import METHODS
@@ -292,10 +325,9 @@ def _estimate_document(
     table_rows: list[list[Cell | str]] = []
     for line in lines:
         estimate = line.segment.estimate
-        bad = min_accuracy is not None and estimate.accuracy < min_accuracy
         cells: list[Cell | str] = [shown[line.target]] if named else []
         cells += line.group_texts(by)
-        cells.append(Cell(percent(estimate.accuracy), bar=estimate.accuracy, style="red" if bad else ""))
+        cells.append(Cell(percent(estimate.accuracy), bar=estimate.accuracy, style="red" if line in failed else ""))
         cells += [interval(estimate.interval), f"{estimate.n_samples:,}"]
         if labelled:
             cells += [percent(line.segment.truth), points(line.segment.error)]

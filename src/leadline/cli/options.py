@@ -190,6 +190,8 @@ def without_folder(names: Iterable[str]) -> tuple[str, dict[str, str]]:
 
 def require_file(path: str) -> Path:
     """Return the path of a file that exists; checked before any work, or a misspelt name costs time."""
+    if not path.strip():
+        raise InputError(f"a file must be named; got {path!r}.")
     if not Path(path).exists():
         raise InputError(f"file {path} does not exist.")
     if Path(path).is_dir():

@@ -26,10 +26,13 @@ __all__ = [
     "as_classes",
     "as_labels",
     "as_logits",
+    "is_usable",
     "is_probability_name",
     "row_blocks",
     "same_classes",
 ]
+
+LARGEST = 1e30  # in size; no model's output is near it, and single precision has room to compare such values
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -336,16 +339,22 @@ def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[Floa
     return [logits[start : start + rows] for start in range(0, len(logits), rows)]
 
 
+def is_usable(values: FloatArray) -> NDArray[np.bool_]:
+    """Say of each value whether it is finite and of a size that methods can compute with."""
+    return np.asarray(np.abs(values) <= LARGEST)  # NaN is not
+
+
 def _require_finite(array: FloatArray, name: str) -> None:
-    """Refuse NaN and infinity, naming the first; block by block, so that a large array needs no copy."""
+    """Refuse NaN, infinity and absurd sizes, naming the first; block by block, so that a large array needs no copy."""
     start = 0
     for block in row_blocks(array):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
+        usable = is_usable(block)
+        if not usable.all():
+            row, column = np.argwhere(~usable)[0]
+            value = block[row, column]
+            rule = f"at most {LARGEST:g} in size" if np.isfinite(value) else "finite"
             raise InputError(
-                f"{name} must be finite; got {block[row, column]} at row {start + row}, class {column}. "
-                "Remove or repair such rows."
+                f"{name} must be {rule}; got {value} at row {start + row}, class {column}. Remove or repair such rows."
             )
         start += len(block)
 

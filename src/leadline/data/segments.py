@@ -14,6 +14,8 @@ from leadline.data.tables import storable
 from leadline.errors import InputError
 
 BUCKETS = ("hour", "day", "week", "month")
+#: Integers that count from 1970 in a unit: those of the years 1973 to 2286, which no two units share.
+_EPOCHS = {"s": (10**8, 10**10), "ms": (10**11, 10**13), "us": (10**14, 10**16), "ns": (10**17, 10**19)}
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Key:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if pa.types.is_integer(column.type):
+            column = self._since_1970(column)
         try:
             times = column.cast(pa.timestamp("us"), safe=False)  # of a time with a zone, the instant in UTC
         except pa.ArrowException as error:
@@ -67,6 +71,24 @@ class Key:
             ) from error
         cut = pc.floor_temporal(times, unit=self.bucket, week_starts_monday=True)
         return cut if self.bucket == "hour" else cut.cast(pa.date32())
+
+    def _since_1970(self, column: Any) -> Any:
+        """Return integers as times: the seconds of 1973 to 2286 are fewer than their milliseconds, and so on."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ends = pc.min_max(column)
+        least, most = ends["min"].as_py(), ends["max"].as_py()
+        if least is None:
+            return column.cast(pa.timestamp("s"))
+        for unit, (low, high) in _EPOCHS.items():
+            if low <= least and most < high:
+                return column.cast(pa.int64()).cast(pa.timestamp(unit))
+        raise InputError(
+            f"column {self.column!r} must hold times to be cut into {self.bucket}s; integers count seconds, "
+            f"milliseconds, microseconds or nanoseconds since 1970, all in one unit; got {least} to {most}. "
+            "Store them as timestamps."
+        )
 
 
 def resolve(names: Sequence[str], types: Mapping[str, Any], where: str = "these outputs") -> list[Key]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from leadline.data.arrays import column_values, one_line
 from leadline.data.columns import Columns, named_labels
-from leadline.data.outputs import FloatArray, as_labels
+from leadline.data.outputs import LARGEST, FloatArray, as_labels
 from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_rows
+from leadline.engines.ipc import ArrowFragment
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -232,9 +233,8 @@ class Stream:
                 fragment = fragment.subset(filter=expression, schema=schema)
         start, positions = self._next_start, Positions(fragment)
         names = [name for name in schema.names if name in needed]
-        scanner = open_scanner(fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_))
         skipped, n_read = 0, 0
-        for batch in scanner.to_batches():
+        for batch in scan_batches(fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_)):
             table, rows = pa.Table.from_batches([batch]), positions.take(batch.num_rows)
             if expression is not None:
                 table = table.append_column("", [rows]).filter(expression)
@@ -264,7 +264,8 @@ class Stream:
             if not self.skip_bad:
                 row = int(rows[int(np.argmin(good))])
                 raise BadFileError(
-                    f"{file.name}: logits must be known and finite (not null, NaN or infinity); row {row} breaks this."
+                    f"{file.name}: logits must be known and finite (not null, NaN or infinity) and at most "
+                    f"{LARGEST:g} in size; row {row} breaks this."
                 )
             table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
         if not len(matrix):
@@ -291,11 +292,15 @@ class Stream:
         return self.model.class_names if names is None else names
 
 
-def open_scanner(fragment: Any, schema: Any, columns: list[str], rows: int) -> Any:
-    """Return a scanner of some columns of a file, in batches of so many rows at most, that reads a little ahead."""
-    return fragment.scanner(
+def scan_batches(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Yield some columns of a file in batches of so many rows at most."""
+    if isinstance(fragment, ArrowFragment):
+        yield from fragment.batches(schema, columns, rows)
+        return
+    scanner = fragment.scanner(
         schema=schema, columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1
     )
+    yield from scanner.to_batches()
 
 
 class Positions:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leadline.data.arrays import table_matrix
 from leadline.data.columns import Columns
-from leadline.data.outputs import FloatArray
+from leadline.data.outputs import FloatArray, is_usable
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 
@@ -39,10 +39,10 @@ def good_rows(
     matrix = _matrix(table if good is None else table.filter(good), names)
     if len(matrix) and matrix.shape[1] != (columns.width or model.n_classes_):
         raise InputError(f"{columns.kind} must have {model.n_classes_} classes, as in fit; got {matrix.shape[1]}.")
-    # The extremes are NaN or infinite if any value is, and finding them needs no memory.
-    if not len(matrix) or bool(np.isfinite(matrix.min()) and np.isfinite(matrix.max())):
+    # The extremes are NaN or too large if any value is, and finding them needs no memory.
+    if not len(matrix) or is_usable(np.array([matrix.min(), matrix.max()])).all():
         return _as_rows(matrix, model, columns), good
-    finite = np.isfinite(matrix).all(axis=1)
+    finite = is_usable(matrix).all(axis=1)
     if good is None:
         return _as_rows(matrix[finite], model, columns), np.asarray(finite)
     good[np.flatnonzero(good)[~finite]] = False

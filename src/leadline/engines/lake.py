@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from leadline.data.arrays import one_line
+from leadline.engines.ipc import ArrowFragment
 from leadline.errors import InputError
 
 SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -42,17 +43,19 @@ class LakeFile:
     partitions: Mapping[str, str | int | None] = field(default_factory=dict)
 
     def open(self) -> Any:
-        """Return the file as a ``pyarrow.dataset.Fragment`` with its partitions as a guarantee."""
+        """Return the file as a ``pyarrow.dataset.Fragment`` with its partitions as a guarantee, or an Arrow file."""
         import pyarrow.compute as pc
         import pyarrow.dataset as ds
         from pyarrow import fs
 
-        kind = ds.ParquetFileFormat() if self.path.lower().endswith(".parquet") else ds.IpcFileFormat()
+        filesystem = self.filesystem or fs.LocalFileSystem()
+        if not self.path.lower().endswith(".parquet"):
+            return ArrowFragment(self.path, filesystem, self.partitions)
         guarantee = pc.scalar(True)
         for name, value in self.partitions.items():
             column = pc.field(name)
             guarantee = guarantee & (column.is_null() if value is None else column == pc.scalar(value))
-        return kind.make_fragment(self.path, self.filesystem or fs.LocalFileSystem(), guarantee)
+        return ds.ParquetFileFormat().make_fragment(self.path, filesystem, guarantee)
 
 
 def is_url(text: str) -> bool:
@@ -74,6 +77,8 @@ def find_files(place: str) -> list[LakeFile]:
     list of LakeFile
         In the order of their names.
     """
+    if not place.strip():
+        raise InputError(f"the place of a table must be a file, a folder, a pattern or a URL; got {place!r}.")
     files = _in_filesystem(place) if is_url(place) else _in_folders(place)
     if not files:
         raise InputError(f"no file matches {place!r}." if has_magic(place) else f"folder {place} has no files.")

@@ -18,7 +18,7 @@ from leadline.data.segments import resolve
 from leadline.data.tables import storable
 from leadline.engines import ENGINES
 from leadline.engines import where as conditions
-from leadline.engines.arrow import Positions, Stream, StreamProgress, mapping_of, open_scanner, with_partition_fields
+from leadline.engines.arrow import Positions, Stream, StreamProgress, mapping_of, scan_batches, with_partition_fields
 from leadline.engines.blocks import good_rows
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
@@ -171,7 +171,7 @@ class StreamedRows(TableRows):
             fragment = file.open()
             schema = with_partition_fields(fragment.physical_schema, file)
             wanted = pa.array(storable(values)).cast(schema.field(column).type)
-            for batch in open_scanner(fragment, schema, [column], _LOOKED_UP).to_batches():
+            for batch in scan_batches(fragment, schema, [column], _LOOKED_UP):
                 total += pc.sum(pc.is_in(batch.column(0), value_set=wanted)).as_py() or 0
         return total
 
@@ -203,7 +203,7 @@ def _rows_of(file: LakeFile, rows: NDArray[np.int64], mapping: Columns, columns:
         fragment = fragment.subset(row_group_ids=needed.tolist())
     positions, names = Positions(fragment), list(dict.fromkeys([*mapping.find(schema.names), *columns]))
     tables = []
-    for batch in open_scanner(fragment, schema, names, _LOOKED_UP).to_batches():
+    for batch in scan_batches(fragment, schema, names, _LOOKED_UP):
         chosen = np.isin(positions.take(batch.num_rows), rows)
         if chosen.any():
             tables.append(pa.Table.from_batches([batch]).filter(chosen))

@@ -7,7 +7,7 @@ files, or Spark SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,9 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
 }
+_JOIN: dict[str, Callable[[Any, Any], Any]] = {"and": lambda a, b: a & b, "or": lambda a, b: a | b}
 _WORDS = {"and", "or", "not", "in", "is", "null", "true", "false"}
+_LONGEST_NUMBER = 400  # digits; the largest double has 309
 _DEEPEST = 50  # nested deeper, parentheses could exhaust the stack
 _GRAMMAR = "comparisons of a column with a value (=, !=, <, <=, >, >=, in (...), is null), joined by and, or, not"
 
@@ -98,12 +100,8 @@ def to_arrow(condition: Condition, schema: Any) -> Any:
     import pyarrow.compute as pc
 
     if isinstance(condition, Joined):
-        first, *rest = (to_arrow(part, schema) for part in condition.parts)
-        if condition.how == "not":
-            return ~first
-        for part in rest:
-            first = first & part if condition.how == "and" else first | part
-        return first
+        parts = [to_arrow(part, schema) for part in condition.parts]
+        return ~parts[0] if condition.how == "not" else _joined(parts, _JOIN[condition.how])
     if condition.column not in schema.names:
         raise InputError(f"column {condition.column!r} of --where is not in this file; it has {brief(schema.names)}.")
     field = pc.field(condition.column)
@@ -111,11 +109,28 @@ def to_arrow(condition: Condition, schema: Any) -> Any:
         return field.is_null(nan_is_null=True)
     kind = schema.field(condition.column).type
     if isinstance(condition, Membership):
-        first, *rest = (field == _scalar(value, kind, condition.column) for value in condition.values)
-        for part in rest:
-            first = first | part
-        return first
+        return _is_among(field, [_scalar(value, kind, condition.column) for value in condition.values])
     return _COMPARE[condition.sign](field, _scalar(condition.value, kind, condition.column))
+
+
+def _joined(parts: Sequence[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """Return expressions joined as a tree of little depth: Arrow goes down a long chain by recursion, and crashes."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return join(_joined(parts[:half], join), _joined(parts[half:], join))
+
+
+def _is_among(field: Any, values: Sequence[Any]) -> Any:
+    """Return whether a field has one of some scalars; unknown, as for a comparison, where the field is missing."""
+    import pyarrow as pa
+
+    by_type: dict[Any, list[Any]] = {}
+    for value in values:
+        by_type.setdefault(value.type, []).append(value)
+    # is_in says that a missing value is not among them; the comparison beside it makes that unknown.
+    sets = [field.isin(pa.array(found, kind)) for kind, found in by_type.items()]
+    return _joined([*sets, field == values[0]], _JOIN["or"])
 
 
 def to_sql(condition: Condition) -> str:
@@ -149,7 +164,7 @@ def _scalar(value: Literal, kind: Any, column: str) -> Any:
         if pa.types.is_timestamp(kind) and kind.tz is not None and isinstance(value, str):
             return pa.scalar(value).cast(pa.timestamp(kind.unit)).cast(kind)  # a time without a zone is UTC
         scalar = pa.scalar(value).cast(kind)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise InputError(f"--where compares column {column!r}, which holds {kind}, with {value!r}.") from error
     if isinstance(value, str) != (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not (
         isinstance(value, str) and pa.types.is_temporal(kind)
@@ -254,5 +269,7 @@ class _Parser:
         kind = self.peek()
         word = self.need("a number, a text in single quotes, true or false", "number", "text", "true", "false")
         if kind == "number":
+            if len(word) > _LONGEST_NUMBER:
+                raise self.error(f"{word[:20]}... is a number of {len(word)} digits")
             return float(word) if re.search(r"[.eE]", word) else int(word)
         return word[1:-1].replace("''", "'") if kind == "text" else kind == "true"

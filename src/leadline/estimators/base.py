@@ -272,6 +272,11 @@ class Estimator(Steps):
             raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
         count = total.sums["count"]
         accuracy = self.accuracy_of(state, total)
+        if not np.isfinite(accuracy):
+            raise InputError(
+                f"{self.method} finds no number for the accuracy (it computes {accuracy}): the outputs or its options "
+                "are too extreme for it. Look at the range of the logits, or use another method."
+            )
         found = Estimate(
             accuracy=accuracy,
             interval=self._interval(accuracy, total, judgement, confidence_level),
