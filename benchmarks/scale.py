@@ -57,14 +57,14 @@ def write_log(folder: Path, rows: int, c: int, rows_per_file: int) -> int:
 
 def read(folder: str, model: str) -> dict[str, float]:
     from leadline.data.arrays import list_matrix
-    from leadline.engines.arrow import open_scanner
+    from leadline.engines.arrow import scan_batches
     from leadline.engines.lake import find_files
 
     del model
     started, rows = time.perf_counter(), 0
     for file in find_files(folder):
         fragment = file.open()
-        for batch in open_scanner(fragment, fragment.physical_schema, ["logits"], BLOCK // 10).to_batches():
+        for batch in scan_batches(fragment, fragment.physical_schema, ["logits"], BLOCK // 10):
             if batch.num_rows:
                 import pyarrow as pa
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 
 from command_line import Result, Run
+from leadline.data.files import read_outputs, write_outputs
+from leadline.data.outputs import Outputs
 from leadline.results.render import RENDERERS
 
 
@@ -82,14 +85,16 @@ def test_memory_and_system_errors_are_one_line(folder: Path, run: Run, monkeypat
     monkeypatch.setattr("leadline.data.files.read_outputs", fail(KeyboardInterrupt()))
     assert run(*words) == Result(130, "", "")
     monkeypatch.setattr("leadline.data.files.read_outputs", fail(ZeroDivisionError()))
-    with pytest.raises(ZeroDivisionError):  # a defect must not look like wrong input
-        run(*words)
+    defect = run(*words)
+    assert (defect.code, defect.out) == (3, "")  # neither like wrong input nor like an estimate that is not good enough
+    assert "ZeroDivisionError" in defect.err
+    assert "this is a defect of Leadline" in defect.err.splitlines()[-1]
 
 
 # --------------------------------------------------------------------------------------------- real processes
-def start(*words: str, **more: Any) -> subprocess.Popen[bytes]:
+def start(*words: str, output: int = subprocess.PIPE, **more: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "leadline", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    return subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, **more)
 
 
 def test_process_streams_and_exit_codes(folder: Path) -> None:
@@ -112,6 +117,62 @@ def test_closed_pipe_is_quiet_and_keeps_the_exit_code(folder: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == b""
         process.stderr.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+@pytest.mark.parametrize(
+    ("words", "code", "err"),
+    [
+        ("estimate ac.leadline plain.npz --min-accuracy 1 >&-", 1, "estimated accuracy"),
+        ("estimate ac.leadline plain.npz --min-accuracy 1 2>&-", 1, ""),
+        ("estimate ac.leadline plain.npz --min-accuracy 1 2>/dev/full", 1, ""),
+        ("estimate ac.leadline no.npz 2>/dev/full", 2, ""),
+        ("estimate ac.leadline plain.npz >/dev/full", 2, "leadline: error: No space left on device\n"),
+        ("estimate --help | head -1", 0, ""),
+    ],
+)
+def test_streams_that_take_nothing(words: str, code: int, err: str, folder: Path) -> None:
+    line = f"set -o pipefail; {sys.executable} -m leadline {words}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code
+    assert err in done.stderr if err else done.stderr == ""
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_an_interrupt_while_the_command_is_loaded_is_quiet() -> None:
+    program = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(name, *_):
+        if name == "leadline.cli.estimation":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt)
+from leadline.__main__ import run
+sys.exit(run())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_escapes_in_headers_and_values_never_reach_a_terminal(folder: Path) -> None:
+    import pty
+
+    outputs = read_outputs("plain.npz")
+    bad = "x\x1b[31m"
+    write_outputs(Outputs(outputs.logits, metadata={bad: np.full(300, bad)}), "evil.parquet")
+    for format in ("csv", "table"):
+        ours, theirs = pty.openpty()
+        process = start("estimate", "ac.leadline", "evil.parquet", "--by", bad, "--format", format, output=theirs)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        os.close(theirs)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        assert "\\x1b[31m" in shown
+        assert "\x1b[31m" not in shown
 
 
 def test_output_that_cannot_hold_bars(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """The command ``leadline``: parses, calls, renders; no arithmetic.
 
 A command is a function with typed options, registered in :data:`COMMANDS` by one line; a group of commands is
-a ``typer.Typer``. Wrong input ends with one line on standard error and exit code 2.
+a ``typer.Typer``. Wrong input ends with one line on standard error and exit code 2, a defect of ours with 3.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from leadline.cli.figure import figure
 from leadline.cli.labels import plan, recalibrate
 from leadline.cli.monitor import app as monitor
 from leadline.cli.report import report
-from leadline.cli.terminal import one_line_warnings, show_error, write
+from leadline.cli.terminal import flush_output, one_line_warnings, show_error, show_internal_error, write
 from leadline.errors import InputError
 from leadline.version import __version__
 
 EXIT_WRONG_INPUT = 2
+EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 
 COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
@@ -90,13 +91,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 good, 1 an estimate below ``--min-accuracy``, 2 wrong input, 130 interrupted.
+        0 good, 1 an estimate that is not good enough or an open alarm, 2 wrong input, 3 a defect of Leadline,
+        130 interrupted.
     """
     command = get_command(build_app())
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
+        flush_output()
+    except (BrokenPipeError, SystemExit):  # Rich ends the process where it meets a closed pipe
+        return 0  # it was help, which the reader has seen enough of
     except (InputError, OSError, MemoryError) as error:
         show_error(_describe(error))
         return EXIT_WRONG_INPUT
@@ -105,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         # Typer's usage errors have no public base class that all its versions share, but all can say this.
         if not hasattr(error, "format_message"):
-            raise
+            show_internal_error(error)
+            return EXIT_INTERNAL
         show_error(error.format_message())
         return EXIT_WRONG_INPUT
     return code if isinstance(code, int) else 0

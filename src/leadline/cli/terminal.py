@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +24,7 @@ from leadline.data.files import write_bytes
 from leadline.errors import PluginWarning
 from leadline.results.export import file_format, to_bytes
 from leadline.results.render import Document, printable, render
+from leadline.version import __version__
 
 
 def show(document: Document, format: str) -> None:
@@ -45,21 +47,36 @@ def write(text: str) -> None:
     A reader that has seen enough and closed the pipe is no error, and must not change the exit code, which
     says whether the estimate is good enough.
     """
+    with suppress(BrokenPipeError):
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            encoding = sys.stdout.encoding
+            sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        flush_output()
+
+
+def flush_output() -> None:
+    """Hand over what was written to standard output; what cannot be is given up, and not tried again at the end."""
     try:
-        sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         # The interpreter flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding
-        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
-        sys.stdout.flush()
+        raise
 
 
 def show_error(message: str) -> None:
     """Print the one line that says what is wrong."""
     _to_stderr(f"leadline: error: {message}")
+
+
+def show_internal_error(error: Exception) -> None:
+    """Print where a defect of Leadline showed, and that it is one."""
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        with suppress(OSError, ValueError):
+            sys.stderr.write(printable(line) + "\n")
+    show_error(f"this is a defect of Leadline {__version__}, not of your input; please report it with the lines above.")
 
 
 def warn(message: str, *, quiet: bool) -> None:
@@ -121,5 +138,9 @@ def _watched(quiet: bool) -> bool:
 
 
 def _to_stderr(line: str) -> None:
-    """Print one line, whatever breaks the message of another package has."""
-    sys.stderr.write(printable(" ".join(line.split())) + "\n")
+    """Print one line, whatever breaks the message of another package has.
+
+    Standard error may be closed or full: what is said there changes no result and no exit code.
+    """
+    with suppress(OSError, ValueError):
+        sys.stderr.write(printable(" ".join(line.split())) + "\n")

@@ -26,8 +26,8 @@ __all__ = [
     "as_classes",
     "as_labels",
     "as_logits",
-    "is_usable",
     "is_probability_name",
+    "is_usable",
     "row_blocks",
     "same_classes",
 ]

@@ -14,8 +14,8 @@ _FILE_MAGIC = b"ARROW1"
 class ArrowFragment:
     """An Arrow IPC file (also known as Feather) or stream.
 
-    The scanner of ``pyarrow.dataset`` takes offsets on trust and reads ahead in threads, so that a damaged file ends the
-    process now and then; here a batch is read, checked and only then given away.
+    The scanner of ``pyarrow.dataset`` takes offsets on trust and reads ahead in threads, so that a damaged file ends
+    the process now and then; here a batch is read, checked and only then given away.
 
     Attributes
     ----------

@@ -211,7 +211,7 @@ def _table(document: Document, console: Console) -> str:
 def _fitting(table: Table, width: int) -> list[Table]:
     """Divide a table whose numbers do not fit beside each other into several, each with all columns of words."""
     rows = _cells(table)
-    title_widths = [max(map(cell_len, title.split(" "))) for title in table.header]
+    title_widths = [max(map(cell_len, printable(title).split(" "))) for title in table.header]
     widths = [1 + max(pair) for pair in zip(_widths(rows, len(table.header)), title_widths, strict=True)]
     words = [i for i in range(len(widths)) if i in table.left]
     numbers = [i for i in range(len(widths)) if i not in table.left]
@@ -252,7 +252,7 @@ def _rich_table(table: Table, console: Console) -> RichTable:
     barred = [i for i in columns if any(row[i].bar is not None for row in rows)]
     header, free = list(table.header), 0
     for broken in (False, True):  # titles of several words are broken into lines only where they must
-        header = [title.replace(" ", "\n") if broken else title for title in table.header]
+        header = [title.replace(" ", "\n") if broken else title for title in map(printable, table.header)]
         titles = [max(map(cell_len, title.split("\n"))) for title in header]
         free = console.width - sum(widths[i] if i in barred else max(widths[i], titles[i]) for i in columns)
         if free >= len(columns):
@@ -302,9 +302,16 @@ def _json(document: Document, console: Console) -> str:
 
 
 def _csv(document: Document, console: Console) -> str:
-    """CSV with a header; a pair such as an interval becomes two columns, ``_low`` and ``_high``."""
-    del console
+    """CSV with a header; a pair such as an interval becomes two columns, ``_low`` and ``_high``.
+
+    Values are written as they are, but for a terminal, which would obey the control characters in them.
+    """
     records = [flat(record) for record in document.records]
+    if console.is_terminal:
+        records = [
+            {printable(name): printable(value) if isinstance(value, str) else value for name, value in record.items()}
+            for record in records
+        ]
     names = list(dict.fromkeys(name for record in records for name in record))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
