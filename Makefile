@@ -4,6 +4,7 @@
 # make lint   the checks without the tests
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
+# make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
 #                      at first, and continues where it was interrupted. DATA and OUT name the folders of data and of work
 
@@ -18,7 +19,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint bench-speed bench-alarms bench-measure clean
+.PHONY: demo test test-long lint bench-speed bench-alarms bench-monitor bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -45,6 +46,9 @@ bench-speed: .venv/dev
 
 bench-alarms: .venv/dev
 	LEADLINE_DATA=$(DATA) $(BIN)/python benchmarks/alarms.py
+
+bench-monitor: .venv/dev
+	$(BIN)/python benchmarks/monitor.py --out benchmarks/results/monitor.json
 
 bench-measure: .venv/dev
 	set -e; for suite in $(SUITES); do \

@@ -137,7 +137,8 @@ def summary(streams: list[dict[str, Any]]) -> dict[str, Any]:
     for rule in ("estimated-fall", "fall", "changed"):
         delays = []
         for stream, began in falls:
-            after = [one["known"] for one in stream["alarms"] if one["rule"] == rule and one["known"] >= began]
+            mine = [one for one in stream["alarms"] if one["rule"] == rule and not is_false(stream, one)]
+            after = [one["known"] for one in mine if one["known"] >= began]
             if after:
                 delays.append(min(after) - began + 1)
         raised = [(stream, one) for stream in streams for one in stream["alarms"] if one["rule"] == rule]

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -182,12 +183,13 @@ def test_history_in_every_form(fallen: Path, run: Run) -> None:
 def test_export(place: Path, run: Run, ending: str) -> None:
     name = f"out.{ending}"
     assert run("monitor", "export", "monitor.db", "fraud", "-o", name).code == 0
-    read = {
-        "parquet": lambda: pq.read_table(name).to_pylist(),
-        "csv": lambda: list(csv.DictReader(Path(name).read_text().splitlines())),
-        "json": lambda: json.loads(Path(name).read_text()),
-    }
-    assert len(read[ending]()) == 3 * GOOD  # all rows, and two segments
+    rows: list[Any]
+    if ending == "parquet":
+        rows = pq.read_table(name).to_pylist()
+    else:
+        text = Path(name).read_text()
+        rows = json.loads(text) if ending == "json" else list(csv.DictReader(text.splitlines()))
+    assert len(rows) == 3 * GOOD  # all rows, and two segments
     assert "exists; use --force" in run("monitor", "export", "monitor.db", "fraud", "-o", name).error
 
 
@@ -268,7 +270,7 @@ def test_wrong_rows(place: Path, run: Run) -> None:
     times, channel = np.full(50, FIRST), np.full(50, "web")
 
     def error(**metadata: object) -> str:
-        write_outputs(Outputs(logits, metadata=metadata), "rows.npz", force=True)  # type: ignore[arg-type]
+        write_outputs(Outputs(logits, metadata=metadata), "rows.npz", force=True)
         return run("monitor", "add", "monitor.db", "fraud", "rows.npz").error
 
     assert "column 'ts' of times is not in these outputs" in error(channel=channel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -90,7 +90,7 @@ def year_document(year: Year, folder: str) -> Document:
     """Return what the year showed."""
     from leadline.demo.year import SITES
 
-    phases = [
+    phases: list[dict[str, Any]] = [
         {
             "what": phase.what, "first": phase.first, "last": phase.last, "truth": phase.truth,
             "estimated": phase.estimated,
@@ -107,7 +107,7 @@ def year_document(year: Year, folder: str) -> Document:
         for one in year.seen
     ]  # fmt: skip
     numbers = [name for name in phases[0] if name.startswith(("truth", "estimated"))]
-    cells = [[str(row["first"]), str(row["what"]), *(percent(float(row[name])) for name in numbers)] for row in phases]
+    cells = [[row["first"], row["what"], *(percent(row[name]) for name in numbers)] for row in phases]
     parts = Table(
         ["since", "what came", *(name.replace("truth", "true").replace("_", " ") for name in numbers)],
         cells,

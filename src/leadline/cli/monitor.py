@@ -119,21 +119,22 @@ def add(
 
     Example, every night: `leadline monitor add monitor.db fraud 'logs/*.parquet' --quiet`
     """
-    from leadline.monitor.intake import find_batches
-
     if time is not None and at is not None:
         raise InputError("--time names a column, --at gives one time for all rows; give one of them.")
-    paths = list(dict.fromkeys(path for word in files for path in find_batches(word)))
-    if batch is not None and len(paths) != 1:
-        raise InputError(f"--batch names one file; got {len(paths)}.")
+    if batch is not None:
+        from leadline.monitor.intake import find_batches
+
+        files = [path for word in files for path in find_batches(word)]
+        if len(files) != 1:
+            raise InputError(f"--batch names one file; got {len(files)}.")
     moment = None if at is None else _time(at, "--at")
     with _open(store) as monitor:
         with progress("add", quiet=quiet) as advance:
-            added = []
-            for done, path in enumerate(paths):
-                advance(done, len(paths), f"add {path}")
-                added.append(monitor.add(name, path, moment or time, id, batch or path, refresh=False))
-        watched = monitor.watched(name)
+            if batch is None:
+                added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
+            else:
+                added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
+        watched = monitor.watched(name, segments=False)
         tell_problems(monitor.deliver())
     show(added_document(added, watched), format)
     _leave([watched])
@@ -162,7 +163,7 @@ def labels(
         with progress("labels", quiet=quiet):
             given = read_label_file(file, id=id or monitor.get(name).id, label=label)
             found = monitor.add_labels(name, given.ids, monitor.classes(name, given.labels), cuts=given.cuts)
-            watched = monitor.watched(name)
+            watched = monitor.watched(name, segments=False)
         tell_problems(monitor.deliver())
     row = {"series": name, "joined": found.joined, "changed": found.changed, "waiting": found.waiting}
     notes = [record_sentence(watched)]
@@ -253,7 +254,7 @@ def alarms(
                 if name is None:
                     raise InputError("NAME must be given to answer an alarm.")
                 answer(name, number, note)
-        watched = [monitor.watched(one) for one in names]
+        watched = [monitor.watched(one, segments=False) for one in names]
         tell_problems(monitor.deliver())
     found = [one for each in watched for one in each.alarms if closed or one.state is not AlarmState.CLOSED]
     show(alarms_document(found), format)
@@ -264,7 +265,7 @@ def alarms(
 def status(store: StoreArgument, *, format: FormatOption = "table") -> None:
     """Say which models are fine and which are not. Exits with 1 if an alarm is open."""
     with _open(store) as monitor:
-        watched = [monitor.watched(series.name) for series in monitor.series()]
+        watched = [monitor.watched(series.name, segments=False) for series in monitor.series()]
     show(status_document(watched), format)
     _leave(watched)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -146,52 +145,60 @@ def _tell(connection: Connection, entry: catalogue.Entry, number: int, event: Ev
     enqueue(connection, number, event, of_alarm(alarm, event, now), entry.id, now)
 
 
-@dataclass(eq=False)
-class _Columns:
-    """The numbers of the windows of a segment, and what is known in each."""
-
-    rows: list[Any]
-
-    def of(self, name: str, kind: type) -> Any:
-        """Return a column."""
-        return np.array([np.nan if getattr(row, name) is None else getattr(row, name) for row in self.rows], dtype=kind)
-
-    def shared(self) -> dict[str, Any]:
-        """Return what all tracks have."""
-        whole = {name: self.of(name, np.int64) for name in ("n_rows", "labelled")}
-        realised = self.of("realised", np.float64)  # not the plain share of right ones, where labels were planned
-        right = np.where(np.isnan(realised), self.of("right", np.float64), realised * whole["labelled"])
-        numbers, accuracy = self.of("number", np.int64), self.of("accuracy", np.float64)
-        return {"numbers": numbers, "accuracy": accuracy, "right": right, **whole}
+_COUNTS, _VALUES = ("number", "n_rows", "labelled", "right"), ("accuracy", "realised", "distance", "noise")
 
 
 def _tracks(connection: Connection, entry: catalogue.Entry) -> tuple[WholeTrack, dict[tuple[Any, ...], Track]] | None:
     """Return the history of all rows and of each segment; None where nothing is estimated."""
     known = catalogue.known_segments(connection, entry.id)
     whole = known.get(ALL_ROWS)
-    shared = (
-        WINDOWS.c.number, CELLS.c.segment, CELLS.c.n_rows, CELLS.c.accuracy, CELLS.c.labelled, CELLS.c.right,
-        CELLS.c.realised, CELLS.c.distance, CELLS.c.noise, CELLS.c.by_class,
-    )  # fmt: skip
+    names = ("segment", *_COUNTS, *_VALUES)
     rows = connection.execute(
-        sa.select(*shared).join(WINDOWS, WINDOWS.c.id == CELLS.c.window_id)
-        .where(WINDOWS.c.series == entry.id, CELLS.c.accuracy.is_not(None)).order_by(WINDOWS.c.number)
-    )  # fmt: skip
-    by_segment: dict[int, list[Any]] = {}
-    for row in rows:
-        by_segment.setdefault(row.segment, []).append(row)
-    if whole is None or whole not in by_segment:
+        sa.select(*(WINDOWS.c.number if name == "number" else CELLS.c[name] for name in names))
+        .join(WINDOWS, WINDOWS.c.id == CELLS.c.window_id)
+        .where(WINDOWS.c.series == entry.id, CELLS.c.accuracy.is_not(None)).order_by(CELLS.c.segment, WINDOWS.c.number)
+    ).all()  # fmt: skip
+    if not rows:
         return None
-    of_whole = _Columns(by_segment.pop(whole))
+    table: dict[str, Any] = {
+        name: np.array(column, dtype=np.float64 if name in _VALUES else np.int64)
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    numbers, starts = np.unique(table["segment"], return_index=True)
+    places = np.split(np.arange(len(rows)), starts[1:])
+    parts = {
+        number: {name: column[mine] for name, column in table.items()}
+        for number, mine in zip(numbers.tolist(), places, strict=True)
+    }
+    if whole is None or whole not in parts:
+        return None
+    of_whole = parts.pop(whole)
     values = catalogue.segment_values(known.items())
-    classes = [unpack(row.by_class) for row in of_whole.rows]
+    classes = [unpack(data) for data in _by_class(connection, entry, whole)]
     return WholeTrack(
-        **of_whole.shared(),
-        distance=of_whole.of("distance", np.float64),
-        noise=of_whole.of("noise", np.float64),
+        **_shared(of_whole),
+        distance=of_whole["distance"],
+        noise=of_whole["noise"],
         class_counts=np.array([one["count"] for one in classes], dtype=np.float64),
         class_accuracy=np.array([one["accuracy"] for one in classes], dtype=np.float64),
-    ), {values[number]: Track(**_Columns(found).shared()) for number, found in by_segment.items()}
+    ), {values[number]: Track(**_shared(part)) for number, part in parts.items()}
+
+
+def _shared(part: dict[str, Any]) -> dict[str, Any]:
+    """Return what all tracks have."""
+    # Where labels were planned, not the plain share of right ones.
+    right = np.where(np.isnan(part["realised"]), part["right"], part["realised"] * part["labelled"])
+    same = {name: part[name] for name in ("n_rows", "accuracy", "labelled")}
+    return {"numbers": part["number"], "right": right, **same}
+
+
+def _by_class(connection: Connection, entry: catalogue.Entry, whole: int) -> Sequence[bytes]:
+    """Return what was estimated per predicted class in each window, in the order of time."""
+    return connection.execute(
+        sa.select(CELLS.c.by_class).join(WINDOWS, WINDOWS.c.id == CELLS.c.window_id)
+        .where(WINDOWS.c.series == entry.id, CELLS.c.segment == whole, CELLS.c.accuracy.is_not(None))
+        .order_by(WINDOWS.c.number)
+    ).scalars().all()  # fmt: skip
 
 
 def open_alarms(alarms: Sequence[Any]) -> list[Any]:

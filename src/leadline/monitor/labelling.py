@@ -73,11 +73,9 @@ def add_labels(
     """
     found = np.zeros(len(ids), dtype=bool)
     changed, windows = 0, set()
-    entries = connection.execute(
-        sa.select(LEDGER.c.batch, LEDGER.c.data).where(LEDGER.c.series == entry.id).order_by(LEDGER.c.batch.desc())
-    )
-    for batch, data in entries.all():
-        rows = Entry.from_bytes(data)
+    batches = connection.execute(sa.select(LEDGER.c.batch).where(LEDGER.c.series == entry.id)).scalars().all()
+    for batch in batches:
+        rows = _of_batch(connection, batch)
         known, places = rows.find(ids)
         if not len(places):
             continue
@@ -122,46 +120,49 @@ def realise_windows(connection: Connection, entry: catalogue.Entry, windows: Seq
     """Work out anew what labels say of windows and their segments."""
     if not windows:
         return
-    ledger = connection.execute(
-        sa.select(LEDGER.c.data).where(
-            LEDGER.c.series == entry.id, LEDGER.c.first <= max(windows), LEDGER.c.last >= min(windows)
-        )
-    ).scalars()
-    rows = joined([Entry.from_bytes(data) for data in ledger])
     cuts = {
         int(number): np.array(json.loads(text))
         for number, text in connection.execute(sa.select(PLANS.c.id, PLANS.c.cuts).where(PLANS.c.series == entry.id))
     }
     whole = catalogue.known_segments(connection, entry.id)[ALL_ROWS]
+    spans = connection.execute(
+        sa.select(LEDGER.c.batch, LEDGER.c.first, LEDGER.c.last).where(
+            LEDGER.c.series == entry.id, LEDGER.c.first <= max(windows), LEDGER.c.last >= min(windows)
+        )
+    ).all()
+    held: dict[int, Entry] = {}
     for number in windows:
+        # No more of the ledger is held at a time than concerns the window.
+        batches = [span.batch for span in spans if span.first <= number <= span.last]
+        held = {batch: held[batch] if batch in held else _of_batch(connection, batch) for batch in batches}
+        rows = joined([one.take(one.windows == number) for one in held.values()])
         identity = connection.execute(
             sa.select(WINDOWS.c.id).where(WINDOWS.c.series == entry.id, WINDOWS.c.number == number)
         ).scalar_one()
-        values = _of_window(rows, rows.windows == number, whole, cuts, entry.series.confidence_level)
+        parts = {**dict(rows.by_segment()), whole: rows}
         connection.execute(
-            CELLS.update().where(CELLS.c.window_id == identity, CELLS.c.segment == sa.bindparam("of_segment")), values
+            CELLS.update().where(CELLS.c.window_id == identity, CELLS.c.segment == sa.bindparam("of_segment")),
+            [_realised(segment, part, cuts, entry.series.confidence_level) for segment, part in parts.items()],
         )
 
 
-def _of_window(
-    rows: Entry, inside: Any, whole: int, cuts: Mapping[int, Array], confidence_level: float
-) -> list[dict[str, Any]]:
-    """Return what labels say of a window and each of its segments, as the store has it."""
-    right = (rows.labels >= 0) & (rows.labels == rows.predicted)
-    values = []
-    for segment in {whole, *np.unique(rows.segments[inside]).tolist()}:
-        mine = inside if segment == whole else inside & (rows.segments == segment)
-        found = realise(rows, mine, cuts, confidence_level)
-        values.append({
-            "of_segment": segment,
-            "labelled": 0 if found is None else found.n_labels,
-            "right": int(np.count_nonzero(right & mine)),
-            "realised": None if found is None else found.accuracy,
-            "realised_low": None if found is None else found.interval[0],
-            "realised_high": None if found is None else found.interval[1],
-            "chosen": None if found is None else found.sample,
-        })  # fmt: skip
-    return values
+def _of_batch(connection: Connection, batch: int) -> Entry:
+    """Return what the ledger has of a batch."""
+    return Entry.from_bytes(connection.execute(sa.select(LEDGER.c.data).where(LEDGER.c.batch == batch)).scalar_one())
+
+
+def _realised(segment: int, rows: Entry, cuts: Mapping[int, Array], confidence_level: float) -> dict[str, Any]:
+    """Return what labels say of a window of a segment, as the store has it."""
+    found = realise(rows, cuts, confidence_level)
+    return {
+        "of_segment": segment,
+        "labelled": 0 if found is None else found.n_labels,
+        "right": int(np.count_nonzero(rows.right)),
+        "realised": None if found is None else found.accuracy,
+        "realised_low": None if found is None else found.interval[0],
+        "realised_high": None if found is None else found.interval[1],
+        "chosen": None if found is None else found.sample,
+    }
 
 
 def _wait(connection: Connection, series: int, ids: IntArray, labels: IntArray, plans: IntArray, now: datetime) -> None:

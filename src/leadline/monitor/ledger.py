@@ -6,7 +6,7 @@ One entry of the ledger holds the rows of a batch as arrays, so that a million r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +95,11 @@ class Entry:
             sure.astype(np.float32), np.full(n, NO_LABEL, dtype=np.int32), np.full(n, NO_PLAN, dtype=np.int32),
         )  # fmt: skip
 
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Shape (n,): whether the row has a label, and the prediction is right."""
+        return np.asarray((self.labels != NO_LABEL) & (self.labels == self.predicted))
+
     @classmethod
     def from_bytes(cls, data: bytes) -> Entry:
         """Return the entry that :meth:`to_bytes` gave."""
@@ -113,6 +118,17 @@ class Entry:
         known = self.ids[places] == ids
         return known, places[known]
 
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Entry:
+        """Return some of the rows."""
+        return Entry(**{name: column[rows] for name, column in vars(self).items()})
+
+    def by_segment(self) -> Iterator[tuple[int, Entry]]:
+        """Yield the rows of each segment."""
+        order = np.argsort(self.segments, kind="stable")
+        numbers, starts = np.unique(self.segments[order], return_index=True)
+        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+            yield number, self.take(rows)
+
     def labelled(self, rows: NDArray[np.intp], labels: IntArray, plans: IntArray) -> Entry:
         """Return the entry with labels of some rows."""
         of_rows, of_plans = self.labels.copy(), self.plans.copy()
@@ -125,33 +141,28 @@ def joined(entries: Sequence[Entry]) -> Entry:
     return Entry(**{name: np.concatenate([vars(entry)[name] for entry in entries]) for name in vars(entries[0])})
 
 
-def realise(
-    rows: Entry, chosen: NDArray[np.bool_], cuts: Mapping[int, Array], confidence_level: float
-) -> Realised | None:
-    """Return what labels say of some rows; None without labels.
+def realise(rows: Entry, cuts: Mapping[int, Array], confidence_level: float) -> Realised | None:
+    """Return what labels say of rows; None without labels.
 
     Parameters
     ----------
     rows
-        All rows that are in the ledger.
-    chosen
-        Shape (n,): which of them are meant.
+        Of a window, or of a segment in it.
     cuts
         Of each plan, values of the correctness between its strata.
     confidence_level
         Of the interval.
     """
-    labels, plans = rows.labels[chosen], rows.plans[chosen]
-    known = labels != NO_LABEL
-    n_rows, n_labels = len(labels), int(known.sum())
+    known = rows.labels != NO_LABEL
+    n_rows, n_labels = len(known), int(known.sum())
     if not n_labels:
         return None
-    right = known & (labels == rows.predicted[chosen])
+    right = rows.right
     count = int(right.sum())
-    used = np.unique(plans[known])
+    used = np.unique(rows.plans[known])
     if n_labels < n_rows and len(used) == 1 and used[0] != NO_PLAN:
         # A plan rounds to six digits, which single precision tells apart.
-        strata = strata_of(rows.correctness[chosen].astype(np.float64), cuts[int(used[0])].astype(np.float32))
+        strata = strata_of(rows.correctness.astype(np.float64), cuts[int(used[0])].astype(np.float32))
         size = int(strata.max()) + 1
         of_rows, of_labels, of_right = (
             np.bincount(strata[which], minlength=size) for which in (np.ones(n_rows, dtype=bool), known, right)

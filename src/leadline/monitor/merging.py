@@ -16,7 +16,7 @@ from leadline.estimators.kept import Kept, estimate_kept
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
 from leadline.labels.intervals import exact_interval
-from leadline.monitor import catalogue
+from leadline.monitor import catalogue, reading
 from leadline.monitor.adding import NO_SEGMENT, sample_rows
 from leadline.monitor.blobs import unpack_sample, unpack_sums
 from leadline.monitor.catalogue import ALL_ROWS
@@ -118,3 +118,15 @@ def _cells(connection: Connection, windows: list[int]) -> tuple[dict[int, Reduce
         chosen = before.chosen | ({row.chosen} if row.chosen else set())
         labels[row.segment] = _Labels(before.labelled + row.labelled, before.right + row.right, chosen)
     return sums, labels
+
+
+def read_points(
+    connection: Connection, entry: catalogue.Entry, model: Estimator, every: str | None, *, segments: bool
+) -> list[Point]:
+    """Return the points of a series in the order of time, merged to longer windows if these are wanted."""
+    if every is None or Every.parse(every).name == entry.series.every:
+        return reading.read_points(connection, entry, segments=segments)
+    values = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
+    merged = merged_windows(connection, entry, model, Every.parse(every))
+    points = (point for window in merged for point in window.points(model, entry.series, values))
+    return [point for point in points if segments or not point.segment]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sqlalchemy.engine import Connection
 
 from leadline.data.files import write_bytes
 from leadline.data.outputs import as_labels
@@ -23,7 +22,7 @@ from leadline.monitor.label_files import class_numbers
 from leadline.monitor.labelling import LabelsAdded
 from leadline.monitor.ledger import hash_ids
 from leadline.monitor.page import render_page
-from leadline.monitor.records import Alarm, AlarmState, Point, Series, Watched
+from leadline.monitor.records import Alarm, AlarmState, Series, Watched
 from leadline.monitor.store import Store
 from leadline.monitor.telling import Telling
 from leadline.monitor.upkeep import Pruned
@@ -176,8 +175,6 @@ class Monitor(Telling):
         time: str | datetime | np.datetime64 | None = None,
         id: str | None = None,
         batch: str | None = None,
-        *,
-        refresh: bool = True,
     ) -> Added:
         """Add unlabelled outputs, each row to the window and segment that it belongs to.
 
@@ -195,31 +192,46 @@ class Monitor(Telling):
         batch
             The name of these rows: a batch that was added is not added again, however often that is tried. None for the
             checksum of the rows.
-        refresh
-            Whether to estimate the windows and judge the alarms now. Who adds many batches does that once at the end;
-            who reads does it in any case.
 
         Returns
         -------
         Added
             Whether it was new, and the windows it went to.
         """
-        entry, model = self._entry(name)
-        found = add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
-        if found.new and refresh:
+        found = self._add(name, outputs, time, id, batch)
+        if found.new:
             self.refresh(name)
         return found
 
     def add_files(
-        self, name: str, place: str | Path, time: str | datetime | None = None, id: str | None = None
+        self,
+        name: str,
+        *places: str | Path,
+        time: str | datetime | None = None,
+        id: str | None = None,
+        progress: Callable[[int, int, str], None] | None = None,
     ) -> list[Added]:
-        """Add the files that a path, a folder or a pattern means, a batch each, called by its path.
+        """Add the files that paths, folders or patterns mean, a batch each, called by its path.
 
-        Files that were added before are known by their names and not added again.
+        Files that were added before are known by their names and not added again. Estimates and alarms are made when
+        all are there. ``progress`` is called before each file with files done, files in all, and what is done next.
         """
-        found = [self.add(name, path, time=time, id=id, batch=path, refresh=False) for path in find_batches(place)]
-        self.refresh(name)
+        paths = list(dict.fromkeys(path for place in places for path in find_batches(place)))
+        found = []
+        try:
+            for done, path in enumerate(paths):
+                if progress is not None:
+                    progress(done, len(paths), f"add {path}")
+                found.append(self._add(name, path, time, id, path))
+        finally:
+            if any(one.new for one in found):
+                self.refresh(name)
         return found
+
+    def _add(self, name: str, outputs: Any, time: Any, id: str | None, batch: str | None) -> Added:
+        """Add a batch, and leave its windows to be estimated."""
+        entry, model = self._entry(name)
+        return add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
 
     def add_labels(
         self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None, cuts: Any = None
@@ -283,7 +295,7 @@ class Monitor(Telling):
         adaptive
             Widen or narrow the intervals by what labels showed of earlier windows.
         """
-        watched = self.watched(name, every=every, adaptive=adaptive)
+        watched = self.watched(name, every=every, adaptive=adaptive, segments=segment is not None)
         if segment is None:
             return to_history(watched.series, watched.points, watched.record, ())
         by = watched.series.by
@@ -298,22 +310,22 @@ class Monitor(Telling):
             chosen = list(found[0])
         return to_history(watched.series, chosen, track_record(chosen, watched.series.confidence_level), by)
 
-    def watched(self, name: str, *, every: str | None = None, adaptive: bool = False) -> Watched:
-        """Return all that is known of a series; ``every`` and ``adaptive`` as for :meth:`history`."""
+    def watched(self, name: str, *, every: str | None = None, adaptive: bool = False, segments: bool = True) -> Watched:
+        """Return all that is known of a series, or all but its segments; the rest as for :meth:`history`."""
         entry, model = self._entry(name)
         self.refresh(name)
         with self.store.reading() as connection:
-            points = _points(connection, entry, model, every)
+            points = merging.read_points(connection, entry, model, every, segments=segments)
             alarms = reading.read_alarms(connection, entry)
         series, level = entry.series, entry.series.confidence_level
         whole = [point for point in points if not point.segment]
-        segments = by_segment([point for point in points if point.segment], series.by)
+        parts = by_segment([point for point in points if point.segment], series.by)
         if adaptive:
             whole = adapted(whole, level)
-            segments = {values: adapted(of_segment, level) for values, of_segment in segments.items()}
+            parts = {values: adapted(of_segment, level) for values, of_segment in parts.items()}
         return Watched(
             series, tuple(whole), track_record(whole, level),
-            {values: tuple(found) for values, found in segments.items()}, tuple(alarms),
+            {values: tuple(found) for values, found in parts.items()}, tuple(alarms),
         )  # fmt: skip
 
     def alarms(self, name: str) -> list[Alarm]:
@@ -386,12 +398,3 @@ def _values(segment: Any, by: Sequence[str]) -> list[Any]:
         if len(values) == len(by):
             return values
     raise InputError(f"segment must give a value for each of {', '.join(by) or 'no columns'}; got {segment!r}.")
-
-
-def _points(connection: Connection, entry: catalogue.Entry, model: Estimator, every: str | None) -> list[Point]:
-    """Return all points of a series in the order of time, merged to longer windows if these are wanted."""
-    if every is None or Every.parse(every).name == entry.series.every:
-        return [point for _, point in reading.read_points(connection, entry)]
-    values = catalogue.segment_values(catalogue.known_segments(connection, entry.id).items())
-    merged = merging.merged_windows(connection, entry, model, Every.parse(every))
-    return [point for window in merged for point in window.points(model, entry.series, values)]

@@ -20,31 +20,19 @@ from leadline.results.estimate import ClassEstimate
 from leadline.results.shift import ShiftKind
 
 
-def read_points(
-    connection: Connection, entry: catalogue.Entry, *, segments: Sequence[int] | None = None
-) -> list[tuple[int, Point]]:
-    """Return the points of a series in the order of time, each with the number of its segment.
-
-    Parameters
-    ----------
-    connection, entry
-        The store and the series.
-    segments
-        Numbers of the segments that are meant; None for all of them.
-    """
+def read_points(connection: Connection, entry: catalogue.Entry, *, segments: bool) -> list[Point]:
+    """Return the points of a series in the order of time: of all rows, and of the segments if these are wanted."""
+    known = catalogue.known_segments(connection, entry.id)
+    values = catalogue.segment_values(known.items())
+    whole = known.get(ALL_ROWS)
     chosen = sa.select(CELLS, WINDOWS.c.number, WINDOWS.c.starts, WINDOWS.c.ends, WINDOWS.c.words).join(
         WINDOWS, WINDOWS.c.id == CELLS.c.window_id
     )
     chosen = chosen.where(WINDOWS.c.series == entry.id, CELLS.c.accuracy.is_not(None))
-    if segments is not None:
-        chosen = chosen.where(CELLS.c.segment.in_(segments))
-    known = catalogue.known_segments(connection, entry.id)
-    values = catalogue.segment_values(known.items())
-    whole = known.get(ALL_ROWS)
+    if not segments:
+        chosen = chosen.where(CELLS.c.segment == whole)
     rows = connection.execute(chosen.order_by(WINDOWS.c.number, CELLS.c.segment))
-    return [
-        (row.segment, _point(row, values[row.segment], entry.series, is_whole=row.segment == whole)) for row in rows
-    ]
+    return [_point(row, values[row.segment], entry.series, is_whole=row.segment == whole) for row in rows]
 
 
 def _point(row: Any, values: tuple[Any, ...], series: Series, *, is_whole: bool) -> Point:
