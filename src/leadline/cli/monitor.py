@@ -188,11 +188,13 @@ def history(
     ] = False,
     last: Annotated[int | None, typer.Option("--last", min=1, help="Show only so many latest windows.")] = None,
     format: FormatOption = "table",
+    quiet: QuietOption = False,
 ) -> None:
     """Show accuracy over time, beside what late labels say.
 
     Example: `leadline monitor history monitor.db fraud --segment country=de --every 1w`
     """
+    del quiet  # it silences warnings of methods that cannot be used
     with _open(store) as monitor:
         found = monitor.history(name, _segment(segment, monitor, name), every=every, adaptive=adaptive)
     show(history_document(found, last), format)
@@ -240,6 +242,7 @@ def alarms(
     note: NoteOption = "",
     closed: Annotated[bool, typer.Option("--closed", help="Show closed alarms too.")] = False,
     format: FormatOption = "table",
+    quiet: QuietOption = False,
 ) -> None:
     """List alarms, acknowledge or close one. Exits with 1 if one is open.
 
@@ -247,6 +250,7 @@ def alarms(
     """
     from leadline.monitor.records import AlarmState
 
+    del quiet  # it silences warnings of methods that cannot be used
     with _open(store) as monitor:
         names = [series.name for series in monitor.series()] if name is None else [name]
         for number, answer in ((acknowledge, monitor.acknowledge), (close, monitor.close_alarm)):
@@ -262,8 +266,9 @@ def alarms(
 
 
 @app.command()
-def status(store: StoreArgument, *, format: FormatOption = "table") -> None:
+def status(store: StoreArgument, *, format: FormatOption = "table", quiet: QuietOption = False) -> None:
     """Say which models are fine and which are not. Exits with 1 if an alarm is open."""
+    del quiet  # it silences warnings of methods that cannot be used
     with _open(store) as monitor:
         watched = [monitor.watched(series.name, segments=False) for series in monitor.series()]
     show(status_document(watched), format)

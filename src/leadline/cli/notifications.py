@@ -92,10 +92,12 @@ def channels(
     remove: Annotated[int | None, typer.Option("--remove", metavar="N", help="Tell this channel no more.")] = None,
     test: Annotated[int | None, typer.Option("--test", metavar="N", help="Send this channel a test message.")] = None,
     format: FormatOption = "table",
+    quiet: QuietOption = False,
 ) -> None:
     """List who is told of alarms, remove one, or send one a test message."""
     from leadline.monitor.monitor import Monitor
 
+    del quiet  # it silences warnings of methods that cannot be used
     with Monitor(store, create=False) as monitor:
         if remove is not None:
             monitor.remove_channel(remove)
@@ -124,10 +126,12 @@ def outbox(
     failed: Annotated[bool, typer.Option("--failed", help="Only messages that were given up.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Try those again.")] = False,
     format: FormatOption = "table",
+    quiet: QuietOption = False,
 ) -> None:
     """List messages, the latest first, and whether they have arrived."""
     from leadline.monitor.monitor import Monitor
 
+    del quiet  # it silences warnings of methods that cannot be used
     with Monitor(store, create=False) as monitor:
         if retry:
             monitor.retry_failed()
