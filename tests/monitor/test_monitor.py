@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -246,3 +247,24 @@ def test_a_pruned_store_is_smaller_and_still_knows(watch: Monitor) -> None:
     assert watch.verify() == []
     with pytest.raises(InputError, match="was pruned and takes no more rows"):
         watch.add("x", stream(40, 2))
+
+
+def test_windows_in_files(watch: Monitor, tmp_path: Path) -> None:
+    """Every window, of all rows and of segments, labelled or not, with the same columns in every format."""
+    batch = stream(1_200, 1)
+    watch.add("x", batch)
+    watch.add_labels("x", batch.metadata["id"][:300], batch.metadata["truth"][:300])
+    for name in ("w.parquet", "w.csv", "w.json"):
+        watch.export("x", tmp_path / name)
+    table, text = pd.read_parquet(tmp_path / "w.parquet"), pd.read_csv(tmp_path / "w.csv")
+    assert list(table.columns) == list(text.columns)
+    assert list(table.columns)[:6] == ["window", "window_end", "channel", "accuracy", "interval_low", "interval_high"]
+    assert len(table) == 12
+    assert table["channel"].fillna("all").value_counts().to_dict() == {"all": 4, "app": 4, "web": 4}
+    assert table["realised"].notna().sum() == 3
+    np.testing.assert_allclose(table["accuracy"], text["accuracy"])
+    data = json.loads((tmp_path / "w.json").read_text())
+    assert [row["group"] for row in data[:5]] == [None] * 4 + [{"channel": "app"}]
+    assert data[0]["window"] == "2026-03-02T00:00:00+00:00"
+    with pytest.raises(InputError, match="exists"):
+        watch.export("x", tmp_path / "w.csv")

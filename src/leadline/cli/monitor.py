@@ -12,7 +12,6 @@ from leadline.cli.demonstration import monitor_demo
 from leadline.cli.monitor_views import (
     added_document,
     alarms_document,
-    flat,
     history_document,
     record_sentence,
     status_document,
@@ -29,7 +28,7 @@ from leadline.cli.options import (
     require_new,
     split,
 )
-from leadline.cli.terminal import deliver, progress, show, tell, warn
+from leadline.cli.terminal import progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.render import Document, Table
 
@@ -218,18 +217,11 @@ def export(
 
     Example: `leadline monitor export monitor.db fraud -o fraud.parquet`
     """
-    from leadline.monitor.monitor import EVERY_SEGMENT
-
     if output is None:
         raise InputError("--output must name a file, such as fraud.parquet.")
     with _open(store) as monitor:
-        wholes = monitor.history(name, every=every, adaptive=adaptive)
-        by = monitor.get(name).by
-        parts = monitor.history(name, EVERY_SEGMENT, every=every, adaptive=adaptive) if by else None
-    rows = [row.to_dict() for row in (*wholes.rows, *(parts.rows if parts else ()))]
-    records = [{**{column: (row["group"] or {}).get(column) for column in by}, **flat(row)} for row in rows]
-    table = Table(list(records[0]) if records else ["window"], [[str(v) for v in row.values()] for row in records])
-    deliver(Document(rows, records, [table]), format, output, force=force, quiet=quiet)
+        monitor.export(name, output, every=every, adaptive=adaptive, format=format, force=force)
+    tell(f"{output} written.", quiet=quiet)
 
 
 @app.command()

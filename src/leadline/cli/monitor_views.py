@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leadline.results.render import Cell, Document, Table, interval, percent
 
@@ -56,14 +56,8 @@ def history_document(found: History, last: int | None) -> Document:
         "model_id": found.model_id,
     }
     return Document(
-        data, [flat(row.to_dict()) for row in rows], [table], [] if record is None else [record_words(record)]
+        data, [row.to_record(by) for row in rows], [table], [] if record is None else [record_words(record)]
     )
-
-
-def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a window as one row of a table."""
-    group = row.pop("group") or {}
-    return {"window": row.pop("window"), **group, **row}
 
 
 def alarms_document(found: Sequence[Alarm]) -> Document:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from leadline.data.segments import ordered
-from leadline.monitor.records import Point, Series, TrackRecord
+from leadline.monitor.records import Point, Series, TrackRecord, Watched
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Estimates, Segment
+from leadline.results.render import Document, Table
 
 _LEAST_LABELS = 30  # of a window that counts in the track record
 _LEARNING_RATE = 0.1  # of the adaptive intervals
@@ -52,6 +53,23 @@ class WindowEstimate(Segment):
             sample=None if found is None else found.sample,
             point=point,
         )
+
+    def to_record(self, by: Sequence[str]) -> dict[str, Any]:
+        """Return one row of a table: the same fields for every window; missing where a column is not its own."""
+        plain = self.to_dict()
+        group, interval, realised = plain.pop("group") or {}, plain.pop("interval"), plain.pop("realised_interval")
+        ends = realised or (None, None)
+        return {
+            "window": plain.pop("window"),
+            "window_end": plain.pop("window_end"),
+            **{column: group.get(column) for column in by},
+            "accuracy": plain.pop("accuracy"),
+            "interval_low": interval[0],
+            "interval_high": interval[1],
+            **plain,
+            "realised_low": ends[0],
+            "realised_high": ends[1],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -188,3 +206,13 @@ def by_segment(points: Sequence[Point], by: Sequence[str]) -> Mapping[tuple[Any,
         found.setdefault(tuple(point.segment[name] for name in by), []).append(point)
     keys = list(found)
     return {keys[place]: found[keys[place]] for place in ordered(keys)}
+
+
+def windows_document(watched: Watched) -> Document:
+    """Return all windows of a series, of all rows and of every segment, as data and as a table."""
+    points = [*watched.points, *(point for of_segment in watched.segments.values() for point in of_segment)]
+    rows = [WindowEstimate.of(point, watched.series) for point in points]
+    records = [row.to_record(watched.series.by) for row in rows]
+    header = list(records[0]) if records else ["window"]
+    cells = [["" if value is None else str(value) for value in record.values()] for record in records]
+    return Document([row.to_dict() for row in rows], records, [Table(header, cells)])

@@ -16,7 +16,7 @@ from leadline.estimators.base import Estimator
 from leadline.labels.plan import LabelPlan
 from leadline.monitor import adding, alarmbook, catalogue, labelling, merging, reading, upkeep
 from leadline.monitor.adding import Added, add_outputs
-from leadline.monitor.history import History, adapted, by_segment, to_history, track_record
+from leadline.monitor.history import History, adapted, by_segment, to_history, track_record, windows_document
 from leadline.monitor.intake import find_batches, segment_key
 from leadline.monitor.label_files import class_numbers
 from leadline.monitor.labelling import LabelsAdded
@@ -27,6 +27,7 @@ from leadline.monitor.store import Store
 from leadline.monitor.telling import Telling
 from leadline.monitor.upkeep import Pruned
 from leadline.monitor.windows import Every, as_time
+from leadline.results.export import file_format, to_bytes
 
 #: Ask a history for all segments.
 EVERY_SEGMENT = "*"
@@ -368,6 +369,34 @@ class Monitor(Telling):
         chosen = names or [series.name for series in self.series()]
         watched = [self.watched(name, adaptive=adaptive) for name in chosen]
         write_bytes(path, render_page(watched, made_at=self._clock()).encode(), force=force)
+
+    def export(
+        self,
+        name: str,
+        path: str | Path,
+        *,
+        every: str | None = None,
+        adaptive: bool = False,
+        format: str | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write all windows, of all rows and of every segment, to a file.
+
+        Parameters
+        ----------
+        name
+            Of the series.
+        path
+            The file: .parquet, .csv, .json, .md or .txt.
+        every, adaptive
+            As for :meth:`history`.
+        format
+            That of the file; None for that of its suffix.
+        force
+            Overwrite a file that exists.
+        """
+        watched = self.watched(name, every=every, adaptive=adaptive)
+        write_bytes(path, to_bytes(windows_document(watched), file_format(str(path), format)), force=force)
 
     # ----------------------------------------------------------------------------------------------------------- upkeep
     def prune(self, name: str, before: datetime | np.datetime64) -> Pruned:
