@@ -292,3 +292,33 @@ def test_a_place_without_a_name(folder: Path, run: Run) -> None:
         assert "must be named" in run("compare", "source.npz", word, "--methods", "ac").error
         assert f"got {word!r}" in run("estimate", "ac.leadline", word).error
         assert f"got {word!r}" in run("estimate", "ac.leadline", word, "--engine", "arrow").error
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "arrow")])
+@pytest.mark.parametrize(
+    ("labels", "known"), [([0.0, 1.0, 2.0], True), ([0, None, 2], False), ([0, 1, -100], False), ([None] * 3, False)]
+)
+def test_labels_that_are_missing_stop_no_estimate(
+    labels: list[Any], known: bool, engine: tuple[str, ...], folder: Path, run: Run
+) -> None:
+    logits = np.eye(5)[:3].tolist()
+    pq.write_table(pa.table({"logits": logits, "label": labels}), "late.parquet")
+    row = run("estimate", "ac.leadline", "late.parquet", *engine, "--format", "json").data[0]
+    assert row["n_samples"] == 3
+    assert row["truth"] == (1.0 if known else None)
+
+
+def test_rows_of_another_width_are_left_out_alone(tmp_path: Path, model: leadline.Estimator) -> None:
+    rows = [*np.eye(CLASSES).tolist(), [1.0, 2.0], None, [1.0, None, 2.0, 3.0, 4.0]]
+    pq.write_table(pa.table({"logits": rows}), tmp_path / "log.parquet")
+    with pytest.raises(BadFileError, match=f"one for each class, .* row {CLASSES} breaks this"):
+        estimate_files(model, str(tmp_path))
+    found = estimate_files(model, str(tmp_path), skip_bad=True)
+    assert found.overall.estimate.n_samples == CLASSES
+    assert [item.rows for item in found.left_out] == [3]
+
+
+def test_a_struct_in_place_of_logits(tmp_path: Path, model: leadline.Estimator) -> None:
+    pq.write_table(pa.table({"logits": [{"a": 1.0, "b": 2.0}]}), tmp_path / "log.parquet")
+    with pytest.raises(BadFileError, match="must be lists of numbers; column 'logits' holds struct"):
+        estimate_files(model, str(tmp_path))

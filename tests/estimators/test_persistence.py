@@ -300,3 +300,62 @@ def test_what_cannot_be_saved_is_named(source: Outputs, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="learned model_ must be an array or a plain value to be saved; got object"):
         model.save(tmp_path / "model.leadline")
     assert list(tmp_path.iterdir()) == []
+
+
+FORGERIES: dict[str, dict[str, Any]] = {
+    "NaN in an array": {"anchors_": lambda a: a * np.nan},
+    "infinity in the source": {"source.logits": lambda a: a * np.float32(np.inf)},
+    "another shape": {"peaks_": lambda a: a[:-1]},
+    "another number of classes": {"source.logits": lambda a: a[:, :2]},
+    "one dimension": {"anchors_": lambda a: a[:, 0]},
+    "no rows": {"source.logits": lambda a: a[:0], "source.labels": lambda a: a[:0]},
+    "labels out of range": {"source.labels": lambda a: a + 7},
+    "labels of another type": {"source.labels": lambda a: a.astype(np.float32)},
+    "no distribution": {"source.marginal": lambda a: -a},
+    "bins that do not fit": {"source.pulls": lambda a: a[:-2]},
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forged_arrays_are_refused(forgery: str, saved: Path) -> None:
+    arrays = contents(saved)[1]
+    rewrite(
+        saved, tensors={name: np.ascontiguousarray(change(arrays[name])) for name, change in FORGERIES[forgery].items()}
+    )
+    with pytest.raises(InputError, match="is damaged"):
+        load(saved)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("source", "accuracy", 7.0), ("source", "temperature", float("nan")), ("source", "temperature", -1.0),
+     ("source", "n_rows", "many"), ("state", "correction_", None), ("state", "folds_", 0), ("state", "lift_", "high"),
+     ("state", "classes_", [0, 0, 1]), ("state", "classes_", 5)],
+)  # fmt: skip
+def test_forged_numbers_are_refused(part: str, name: str, value: Any, saved: Path) -> None:
+    values = json.loads(contents(saved)[0][part])
+    assert name in values
+    rewrite(saved, **{part: json.dumps(values | {name: value})})
+    with pytest.raises(InputError, match="is damaged"):
+        load(saved)
+
+
+def test_options_that_cannot_work_are_refused(source: Outputs) -> None:
+    for options, message in (
+        ({"learning_rate": 1e300}, "learning_rate must be at most 10"),
+        ({"epsilon": float("inf")}, "epsilon must be positive and finite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make("alsa-g", **FAST["alsa-g"], **options).fit(source)
+
+
+def test_a_fit_that_diverged_leaves_no_model(source: Outputs) -> None:
+    class Diverging(type(make("ac"))):  # type: ignore[misc]
+        def _fit(self, logits: FloatArray, labels: IntArray) -> None:
+            super()._fit(logits, labels)
+            self.temperature_ = float("nan")
+
+    model = Diverging()
+    with pytest.raises(InputError, match="fit of ac diverged: temperature_ is no number"):
+        model.fit(source)
+    assert not model.is_fitted

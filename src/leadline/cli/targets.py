@@ -146,7 +146,8 @@ def read_target(estimator: Estimator, place: str, classes: Sequence[str] | None,
     from leadline.engines.arrow import BadFileError
 
     try:
-        return read_outputs(place, classes=classes or estimator.class_names, columns=columns_for(estimator, columns))
+        names, mapping = classes or estimator.class_names, columns_for(estimator, columns)
+        return read_outputs(place, classes=names, columns=mapping, late_labels=True)
     except InputError as error:
         raise BadFileError(str(error)) from error
 

@@ -17,6 +17,8 @@ from leadline.errors import InputError
 
 Kind = Literal["logits", "probabilities", "score"]
 
+_IGNORED = -100  # PyTorch's mark of a row without a label
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -141,6 +143,29 @@ class Columns:
     def _require(self, column: str, names: Sequence[str], what: str) -> None:
         if column not in names:
             raise InputError(f"column {column!r} of {what} is not there. The columns are: {brief(names) or 'none'}.")
+
+
+def complete_labels(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the labels of a target, whole floats as integers; None where one is missing.
+
+    Targets are labelled late and in part, and an estimate needs no labels. A missing one is null, NaN, or the -100 by
+    which training frameworks mark it.
+
+    Examples
+    --------
+    >>> complete_labels(np.array([0.0, 2.0]))
+    array([0, 2])
+    >>> complete_labels(np.array([0, -100])) is None
+    True
+    """
+    if labels.dtype.kind == "O":
+        return None if any(label is None or label in (_IGNORED, np.nan) for label in labels) else labels
+    if labels.dtype.kind not in "fi":
+        return labels
+    if bool((np.isnan(labels) | (labels == _IGNORED)).any()):
+        return None
+    whole = labels.dtype.kind == "f" and bool((labels == np.trunc(labels)).all())
+    return labels.astype(np.int64) if whole else labels
 
 
 def named_labels(labels: NDArray[Any], classes: Sequence[str] | None) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from leadline.data import archives, tables
 from leadline.data.arrays import brief, one_line
-from leadline.data.columns import Columns, Kind, named_labels
+from leadline.data.columns import Columns, Kind, complete_labels, named_labels
 from leadline.data.outputs import Outputs
 from leadline.data.tables import Contents
 from leadline.errors import InputError
@@ -35,7 +35,11 @@ class Format:
 
 # ----------------------------------------------------------------------------------------- the contract
 def read_outputs(
-    path: str | os.PathLike[str], *, classes: Sequence[str] | None = None, columns: Columns | None = None
+    path: str | os.PathLike[str],
+    *,
+    classes: Sequence[str] | None = None,
+    columns: Columns | None = None,
+    late_labels: bool = False,
 ) -> Outputs:
     """Read a classifier's outputs from a file.
 
@@ -54,6 +58,8 @@ def read_outputs(
     columns
         Which columns or arrays hold what, where they are not named so, or hold probabilities or a score; a model that
         is fitted on these outputs keeps it.
+    late_labels
+        Labels may be missing (null, NaN or -100); where one is, the outputs have none. Without it, that is an error.
 
     Returns
     -------
@@ -68,7 +74,10 @@ def read_outputs(
     path = Path(path)
     with _one_clear_error(path, "read"):
         _require_file(path)
-        return outputs_of(_format_of(path).read(path, columns or Columns()), classes, columns)
+        contents = _format_of(path).read(path, columns or Columns())
+        if late_labels and contents.labels is not None:
+            contents = replace(contents, labels=complete_labels(contents.labels))
+        return outputs_of(contents, classes, columns)
 
 
 def outputs_of(contents: Contents, classes: Sequence[str] | None, columns: Columns | None) -> Outputs:

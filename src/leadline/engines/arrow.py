@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.arrays import column_values, one_line
-from leadline.data.columns import Columns, named_labels
-from leadline.data.outputs import LARGEST, FloatArray, as_labels
+from leadline.data.arrays import one_line
+from leadline.data.columns import Columns
+from leadline.data.outputs import LARGEST, FloatArray
 from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
-from leadline.engines.blocks import good_rows
+from leadline.engines.blocks import good_rows, right_rows
 from leadline.engines.ipc import ArrowFragment
 from leadline.engines.lake import LakeFile, find_files
 from leadline.errors import InputError
@@ -264,8 +264,8 @@ class Stream:
             if not self.skip_bad:
                 row = int(rows[int(np.argmin(good))])
                 raise BadFileError(
-                    f"{file.name}: logits must be known and finite (not null, NaN or infinity) and at most "
-                    f"{LARGEST:g} in size; row {row} breaks this."
+                    f"{file.name}: logits must be known and finite (not null, NaN or infinity), one for each class, "
+                    f"at most {LARGEST:g} in size; row {row} breaks this."
                 )
             table, rows, left = table.filter(good), rows[good], int(np.count_nonzero(~good))
         if not len(matrix):
@@ -276,11 +276,7 @@ class Stream:
     def _block(
         self, table: Any, matrix: FloatArray, rows: Any, keys: list[Key], label: str | None, classes: Any
     ) -> Block:
-        right = None
-        if label is not None:
-            values = named_labels(column_values(table.column(label)), classes)
-            labels = as_labels(values, matrix, classes=classes)
-            right = matrix.argmax(axis=1) == labels
+        right = None if label is None else right_rows(table.column(label), matrix, classes)
         numbers = self.groups.numbers([key.values(table.column(key.column)) for key in keys], len(matrix))
         return Block(matrix, numbers, right, rows)
 

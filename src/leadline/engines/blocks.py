@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import table_matrix
-from leadline.data.columns import Columns
-from leadline.data.outputs import FloatArray, is_usable
+from leadline.data.arrays import column_values, table_matrix
+from leadline.data.columns import Columns, complete_labels, named_labels
+from leadline.data.outputs import FloatArray, as_labels, is_usable
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 
@@ -35,7 +36,7 @@ def good_rows(
     tuple
         Shape (m, c), and shape (n,), or None if all rows are good.
     """
-    good = _known(table, names)
+    good = _known(table, names, columns.width or model.n_classes_)
     matrix = _matrix(table if good is None else table.filter(good), names)
     if len(matrix) and matrix.shape[1] != (columns.width or model.n_classes_):
         raise InputError(f"{columns.kind} must have {model.n_classes_} classes, as in fit; got {matrix.shape[1]}.")
@@ -49,22 +50,39 @@ def good_rows(
     return _as_rows(matrix[finite], model, columns), good
 
 
+def right_rows(column: Any, matrix: FloatArray, classes: Sequence[str] | None) -> NDArray[np.bool_] | None:
+    """Return in which rows, shape (m, c), a column of labels has the predicted class; None where labels are missing."""
+    values = complete_labels(column_values(column))
+    if values is None:
+        return None
+    labels = as_labels(named_labels(values, classes), matrix, classes=classes)
+    return np.asarray(matrix.argmax(axis=1) == labels)
+
+
 def _as_rows(matrix: FloatArray, model: Estimator, columns: Columns) -> FloatArray:
     """Return values as rows, shape (m, c), where there are any."""
     return model.source_.rows(columns.to_logits(matrix)) if len(matrix) else np.empty((0, model.n_classes_))
 
 
-def _known(table: Any, names: list[str]) -> NDArray[np.bool_] | None:
-    """Return which rows have no missing logits, or None if all do; without a look at them where Arrow counts none."""
+def _known(table: Any, names: list[str], width: int) -> NDArray[np.bool_] | None:
+    """Return which rows have no missing logits and no other number of them than most, or None if all are such."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     columns = [table.column(name) for name in names]
-    is_list = len(names) == 1 and pa.types.is_nested(columns[0].type)
+    kind = columns[0].type
+    is_list = len(names) == 1 and (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
     inside = is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
-    if not inside and not any(column.null_count for column in columns):
+    right_width = pc.equal(pc.list_value_length(columns[0]), width) if is_list else None
+    # Lists that are all of another length are those of another model.
+    ragged = right_width is not None and pc.min_max(right_width).as_py() == {"min": False, "max": True}
+    if not inside and not ragged and not any(column.null_count for column in columns):
         return None
     good = np.ones(table.num_rows, dtype=bool)
+    if ragged:
+        good &= pc.fill_null(right_width, False).to_numpy()
     for column in columns:
         good &= column.is_valid().to_numpy()
     if inside:

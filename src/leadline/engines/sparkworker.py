@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_type
 
-from leadline.data.arrays import column_values
-from leadline.data.columns import Columns, named_labels
-from leadline.data.outputs import as_labels
+from leadline.data.columns import Columns
 from leadline.data.segments import Groups, Key
-from leadline.engines.blocks import good_rows
+from leadline.engines.blocks import good_rows, right_rows
 from leadline.engines.wire import Parcel, pack
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -84,15 +82,13 @@ class Worker:
         groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
         if good is not None:
             if not skip_bad:
-                raise InputError(f"{_place(table, int(np.argmin(good)))}: logits must be known and finite.")
+                raise InputError(
+                    f"{_place(table, int(np.argmin(good)))}: logits must be known and finite, one for each class."
+                )
             self.sums.leave_out(groups[~good])
             table, groups = table.filter(good), groups[good]
         if len(matrix):
-            right = None
-            if label is not None:
-                values = named_labels(column_values(table.column(label)), estimator.class_names)
-                labels = as_labels(values, matrix, classes=estimator.class_names)
-                right = matrix.argmax(axis=1) == labels
+            right = None if label is None else right_rows(table.column(label), matrix, estimator.class_names)
             rows = None if self.orders.draw is None else self._rows(table)
             self.sums.add(self.one.reduce(Block(matrix, groups if self.keys else None, right, rows)))
 

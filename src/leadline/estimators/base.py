@@ -22,6 +22,7 @@ from leadline.data.outputs import FloatArray, Outputs, as_logits, same_classes
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
 from leadline.estimators.groups import ALL
+from leadline.estimators.integrity import not_a_number
 from leadline.estimators.passes import Driven, Solved, drive
 from leadline.estimators.recalibration import NO_BATCHES, Batch, expected_gap, learn_batch, moved
 from leadline.estimators.samples import random_order
@@ -80,6 +81,11 @@ class Estimator(Steps):
         self.columns_ = source.columns
         try:
             self._fit(profile.rows(source.logits), source.labels)
+            if lost := not_a_number(self._learned()):
+                raise InputError(
+                    f"fit of {self.method} diverged: {lost} is no number. Choose other options, or look at the range "
+                    "of the logits."
+                )
         except BaseException:  # an interrupted fit must not pass for a finished one either
             self._forget()
             raise

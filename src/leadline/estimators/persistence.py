@@ -20,6 +20,7 @@ from leadline.data.files import write_bytes
 from leadline.errors import InputError
 from leadline.estimators.auto import learn_anchors
 from leadline.estimators.base import Estimator
+from leadline.estimators.integrity import check_state
 from leadline.shift.source import SourceProfile
 from leadline.version import __version__
 
@@ -137,7 +138,7 @@ def from_bytes(
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{place} is damaged: its metadata do not say what it holds ({one_line(error)}).") from error
-    missing = sorted(_declared(type(estimator)) - set(state))
+    missing = sorted(set(_declared(type(estimator))) - set(state))
     if missing:
         raise InputError(
             f"{place} lacks {', '.join(missing)}, which {type(estimator).__name__} of Leadline {__version__} needs; "
@@ -146,6 +147,10 @@ def from_bytes(
     strange = sorted(name for name in state if not _LEARNED_NAME.fullmatch(name))
     if strange or str(state["n_classes_"]) != metadata.get("n_classes"):
         raise InputError(f"{place} is damaged: it holds no consistent state of {type(estimator).__name__}.")
+    try:
+        check_state(state, _declared(type(estimator)))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{place} is damaged: {one_line(error)}. Make it again.") from error
     for name, value in state.items():
         setattr(estimator, name, value)
     return estimator
@@ -214,10 +219,10 @@ def _make(name: str, params: dict[str, Any], methods: Mapping[str, Callable[...,
     return methods[name](**params)
 
 
-def _declared(cls: type[Estimator]) -> set[str]:
-    """Return the names of the learned attributes that a class and its bases declare."""
-    names = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
-    return {name for name in names if _LEARNED_NAME.fullmatch(name)}
+def _declared(cls: type[Estimator]) -> dict[str, Any]:
+    """Return the learned attributes that a class and its bases declare, by name, with their types."""
+    kinds = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
+    return {name: kind for name, kind in kinds.items() if _LEARNED_NAME.fullmatch(name)}
 
 
 def _to_json(values: dict[str, Any], kind: str) -> str:

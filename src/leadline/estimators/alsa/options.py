@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, get_args
 
 from leadline.errors import InputError
@@ -10,6 +11,8 @@ from leadline.estimators.alsa.training import PARTS, Init
 
 if TYPE_CHECKING:
     from leadline.estimators.alsa.model import ALSA
+
+_FASTEST = 10.0  # a step of Adam is about the learning rate, and anchors lie within a few units of each other
 
 
 def check_options(alsa: ALSA) -> None:
@@ -34,5 +37,9 @@ def check_options(alsa: ALSA) -> None:
         "folds": alsa.folds,
     }  # fmt: skip
     for name, amount in positive.items():
-        if amount is not None and not amount > 0:
-            raise InputError(f"{name} must be positive; got {amount}.")
+        if amount is not None and not 0 < amount < math.inf:
+            raise InputError(f"{name} must be positive and finite; got {amount}.")
+    if alsa.learning_rate > _FASTEST:
+        raise InputError(
+            f"learning_rate must be at most {_FASTEST:g}, or steps miss everything; got {alsa.learning_rate}."
+        )
