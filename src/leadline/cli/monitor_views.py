@@ -26,7 +26,7 @@ def added_document(added: Sequence[Added], watched: Watched) -> Document:
 
 def history_document(found: History, last: int | None) -> Document:
     """Return accuracy over time."""
-    rows = found.rows if last is None else found.rows[-last:]
+    rows = found.windows if last is None else found.windows[-last:]
     by = [name for name in found.by if name != "window"]
     cells = []
     for row in rows:

@@ -61,7 +61,7 @@ def _check_profile(source: SourceProfile, c: int) -> None:
     _require(0.0 <= source.ranking <= 1.0, "ranking is no fraction")
     _require(source.n_rows >= len(labels), "n_rows is less than the rows there are")
     _require(source.temperature > 0.0, "temperature is not positive")
-    _require(source.pulls.shape == (len(source.pull_edges) + 1,), "pulls do not fit pull_edges")
+    _require(source.gaps.shape == (len(source.gap_edges) + 1,), "gaps do not fit gap_edges")
     threshold = source.decision_threshold
     _require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")
 

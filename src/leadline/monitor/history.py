@@ -107,6 +107,11 @@ class History(Estimates):
 
     record: TrackRecord | None = None
 
+    @property
+    def windows(self) -> tuple[WindowEstimate, ...]:
+        """The rows, as what they are."""
+        return tuple(row for row in self.rows if isinstance(row, WindowEstimate))
+
     def to_arrow(self) -> Any:
         """Return the windows as an Arrow table.
 
@@ -116,7 +121,7 @@ class History(Estimates):
         import pyarrow as pa
 
         table = super().to_arrow()
-        rows = [row for row in self.rows if isinstance(row, WindowEstimate) and row.point is not None]
+        rows = [row for row in self.windows if row.point is not None]
         points = [row.point for row in rows if row.point is not None]
         kinds = [None if point.shift is None else point.shift.value for point in points]
         table = table.set_column(table.column_names.index("shift"), "shift", pa.array(kinds, pa.string()))
