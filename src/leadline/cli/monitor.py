@@ -129,13 +129,15 @@ def add(
             raise InputError(f"--batch names one file; got {len(files)}.")
     moment = None if at is None else _time(at, "--at")
     with _open(store) as monitor:
-        with progress("add", quiet=quiet) as advance:
-            if batch is None:
-                added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
-            else:
-                added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
-        watched = monitor.watched(name, segments=False)
-        tell_problems(monitor.deliver())
+        try:
+            with progress("add", quiet=quiet) as advance:
+                if batch is None:
+                    added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
+                else:
+                    added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
+            watched = monitor.watched(name, segments=False)
+        finally:  # a file that cannot be added must not keep alarms from being told
+            tell_problems(monitor.deliver())
     show(added_document(added, watched), format)
     _leave([watched])
 
