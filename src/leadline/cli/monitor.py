@@ -51,9 +51,6 @@ IdOption = Annotated[
 NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="What is to be remembered with the alarm.")]
 
 
-for command in (notify, channels, outbox):
-    app.command()(command)
-app.command("deliver")(deliver_messages)
 app.command("demo")(monitor_demo)
 
 
@@ -326,6 +323,11 @@ def verify(store: StoreArgument, *, quiet: QuietOption = False) -> None:
     if found:
         raise typer.Exit(1)
     tell(f"{store} is sound ({size / 1e6:.1f} MB).", quiet=quiet)
+
+
+for command in (notify, channels, outbox):
+    app.command()(command)
+app.command("deliver")(deliver_messages)
 
 
 def _leave(watched: Sequence[Watched]) -> None:
