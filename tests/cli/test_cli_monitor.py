@@ -95,6 +95,16 @@ def test_from_nothing_to_an_alarm(place: Path, run: Run) -> None:
     assert run("monitor", "verify", "new.db").code == 0
 
 
+def test_a_file_that_cannot_be_added_keeps_no_other_from_it(place: Path, run: Run) -> None:
+    Path("bad/11.parquet").write_bytes(b"cut off")
+    error = run("monitor", "add", "monitor.db", "fraud", "bad").error
+    assert error.startswith("bad/11.parquet: ")
+    assert error.endswith("1 of 4 files were left out; the others are added.")
+    windows = run("monitor", "history", "monitor.db", "fraud", "--format", "json").data["windows"]
+    assert len(windows) == GOOD + BAD - 1
+    assert run("monitor", "status", "monitor.db").code == 1
+
+
 def test_settings_change_by_registering_again(place: Path, run: Run) -> None:
     assert run("monitor", "register", "monitor.db", "fraud", "model.leadline", "--by", "channel").code == 0
     assert run("monitor", "status", "monitor.db").code == 0

@@ -50,9 +50,6 @@ IdOption = Annotated[
 NoteOption = Annotated[str, typer.Option("--note", metavar="TEXT", help="What is to be remembered with the alarm.")]
 
 
-for command in (notify, channels, outbox):
-    app.command()(command)
-app.command("deliver")(deliver_messages)
 app.command("demo")(monitor_demo)
 
 
@@ -128,13 +125,15 @@ def add(
             raise InputError(f"--batch names one file; got {len(files)}.")
     moment = None if at is None else _time(at, "--at")
     with _open(store) as monitor:
-        with progress("add", quiet=quiet) as advance:
-            if batch is None:
-                added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
-            else:
-                added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
-        watched = monitor.watched(name, segments=False)
-        tell_problems(monitor.deliver())
+        try:
+            with progress("add", quiet=quiet) as advance:
+                if batch is None:
+                    added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
+                else:
+                    added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
+            watched = monitor.watched(name, segments=False)
+        finally:  # a file that cannot be added must not keep alarms from being told
+            tell_problems(monitor.deliver())
     show(added_document(added, watched), format)
     _leave([watched])
 
@@ -321,6 +320,11 @@ def verify(store: StoreArgument, *, quiet: QuietOption = False) -> None:
     if found:
         raise typer.Exit(1)
     tell(f"{store} is sound ({size / 1e6:.1f} MB).", quiet=quiet)
+
+
+for command in (notify, channels, outbox):
+    app.command()(command)
+app.command("deliver")(deliver_messages)
 
 
 def _leave(watched: Sequence[Watched]) -> None:

@@ -214,19 +214,25 @@ class Monitor(Telling):
     ) -> list[Added]:
         """Add the files that paths, folders or patterns mean, a batch each, called by its path.
 
-        Files that were added before are known by their names and not added again. Estimates and alarms are made when
-        all are there. ``progress`` is called before each file with files done, files in all, and what is done next.
+        Files that were added before are known by their names and not added again. A file that cannot be added keeps no
+        other from it, and is told of at the end. Estimates and alarms are made when all are there. ``progress`` is
+        called before each file with files done, files in all, and what is done next.
         """
+        self._entry(name)
         paths = list(dict.fromkeys(path for place in places for path in find_batches(place)))
-        found = []
-        try:
-            for done, path in enumerate(paths):
-                if progress is not None:
-                    progress(done, len(paths), f"add {path}")
+        found, wrong = [], []
+        for done, path in enumerate(paths):
+            if progress is not None:
+                progress(done, len(paths), f"add {path}")
+            try:
                 found.append(self._add(name, path, time, id, path))
-        finally:
-            if any(one.new for one in found):
-                self.refresh(name)
+            except InputError as error:
+                wrong.append(f"{path}: {str(error).removeprefix(f'{path}: ')}")
+        if any(one.new for one in found):
+            self.refresh(name)
+        if wrong:
+            others = f" {len(wrong):,} of {len(paths):,} files were left out; the others are added."
+            raise InputError(wrong[0] + (others if len(paths) > 1 else ""))
         return found
 
     def _add(self, name: str, outputs: Any, time: Any, id: str | None, batch: str | None) -> Added:
