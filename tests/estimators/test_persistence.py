@@ -312,7 +312,7 @@ FORGERIES: dict[str, dict[str, Any]] = {
     "labels out of range": {"source.labels": lambda a: a + 7},
     "labels of another type": {"source.labels": lambda a: a.astype(np.float32)},
     "no distribution": {"source.marginal": lambda a: -a},
-    "bins that do not fit": {"source.pulls": lambda a: a[:-2]},
+    "bins that do not fit": {"source.gaps": lambda a: a[:-2]},
 }
 
 
