@@ -67,7 +67,8 @@ def timed(found: dict[str, float], name: str) -> Iterator[None]:
 
 def year(folder: str, days: int) -> dict[str, float]:
     """Return what a year of daily windows by segment costs."""
-    from leadline.monitor.monitor import EVERY_SEGMENT, Monitor
+    from leadline.monitor.monitor import Monitor
+    from leadline.monitor.showing import EVERY_SEGMENT
 
     found: dict[str, float] = {}
     monitor = Monitor(Path(folder) / "year.db")

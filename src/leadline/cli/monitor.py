@@ -337,7 +337,7 @@ def _leave(watched: Sequence[Watched]) -> None:
 
 def _segment(text: str | None, monitor: Monitor, name: str) -> dict[str, Any] | str | None:
     """Return the segment that is meant by a text."""
-    from leadline.monitor.monitor import EVERY_SEGMENT
+    from leadline.monitor.showing import EVERY_SEGMENT
 
     if text is None or text == EVERY_SEGMENT:
         return text
