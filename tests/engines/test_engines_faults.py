@@ -322,3 +322,9 @@ def test_a_struct_in_place_of_logits(tmp_path: Path, model: leadline.Estimator) 
     pq.write_table(pa.table({"logits": [{"a": 1.0, "b": 2.0}]}), tmp_path / "log.parquet")
     with pytest.raises(BadFileError, match="must be lists of numbers; column 'logits' holds struct"):
         estimate_files(model, str(tmp_path))
+
+
+def test_probabilities_in_place_of_logits(tmp_path: Path, model: leadline.Estimator) -> None:
+    write(tmp_path / "log.parquet", np.full((30, CLASSES), 0.1) + 0.5 * np.eye(CLASSES)[np.arange(30) % CLASSES])
+    with pytest.raises(leadline.InputError, match="logits must be outputs before softmax"):
+        estimate_files(model, str(tmp_path))
