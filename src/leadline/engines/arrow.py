@@ -213,6 +213,8 @@ class Stream:
             raise BadFileError(f"{file.name}: {error}") from error
         except FileNotFoundError as error:
             raise BadFileError(f"{file.name}: does not exist any more.") from error
+        except PermissionError as error:
+            raise BadFileError(f"{file.name}: cannot be read: permission denied.") from error
         except (pa.ArrowException, OSError, ValueError, TypeError) as error:
             raise BadFileError(f"{file.name}: cannot be read; is it complete? ({one_line(error)}).") from error
 
