@@ -225,7 +225,8 @@ class Stream:
         fragment = file.open()
         schema = with_partition_fields(fragment.physical_schema, file)
         logits, label = self.columns.find(schema.names), self.columns.label_in(schema.names)
-        types = {name: schema.field(name).type for name in schema.names if name not in (*logits, label)}
+        taken = {*logits, label}
+        types = {name: schema.field(name).type for name in schema.names if name not in taken}
         keys = resolve(self.by, types, "this file")
         self.keys = self.keys or keys
         classes = self._class_names(schema, logits)
