@@ -119,6 +119,10 @@ BAD_LOGITS: dict[str, tuple[Any, str]] = {
     "infinite": ([[1.0, -np.inf]], "must be finite; got -inf at row 0, class 1"),
     "too large for a double": (np.array([["1e400", "1"]], np.longdouble), "must be finite; got inf at row 0"),
     "too large for single precision": ([[1.0, 2.0], [1e39, 1.0]], "must be at most 1e.30 in size; got 1e.39 at row 1"),
+    "probabilities by value": (
+        [[0.25, 0.75], [0.5, 0.5]],
+        "must be outputs before softmax; all rows .* Give them as prob",
+    ),
     "constant": (np.full((2, 3), 0.5), "must tell the classes apart; all 2 x 3 values are 0.5"),
     "ragged": ([[1.0, 2.0], [3.0]], "must be a regular array of numbers"),
     "masked": (

@@ -322,3 +322,23 @@ def test_a_struct_in_place_of_logits(tmp_path: Path, model: leadline.Estimator) 
     pq.write_table(pa.table({"logits": [{"a": 1.0, "b": 2.0}]}), tmp_path / "log.parquet")
     with pytest.raises(BadFileError, match="must be lists of numbers; column 'logits' holds struct"):
         estimate_files(model, str(tmp_path))
+
+
+def test_probabilities_in_place_of_logits(tmp_path: Path, model: leadline.Estimator) -> None:
+    write(tmp_path / "log.parquet", np.full((30, CLASSES), 0.1) + 0.5 * np.eye(CLASSES)[np.arange(30) % CLASSES])
+    with pytest.raises(leadline.InputError, match="logits must be outputs before softmax"):
+        estimate_files(model, str(tmp_path))
+
+
+def test_what_may_not_be_read_is_neither_empty_nor_damaged(
+    logs: Path, model: leadline.Estimator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("leadline.engines.lake.LakeFile.open", refuse)
+    with pytest.raises(BadFileError, match=r"part-00\.parquet: .* permission denied"):
+        estimate_files(model, str(logs))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(leadline.InputError, match=r"logs cannot be read: permission denied\."):
+        estimate_files(model, str(logs))

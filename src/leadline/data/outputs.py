@@ -33,6 +33,11 @@ __all__ = [
 ]
 
 LARGEST = 1e30  # in size; no model's output is near it, and single precision has room to compare such values
+NOT_PROBABILITIES = (
+    "must be outputs before softmax; all rows are from 0 to 1 with a sum of 1, as probabilities are. "
+    "Give them as probabilities: Outputs.from_probabilities, or columns of that kind in a file."
+)
+_SUM_TOLERANCE = 1e-3  # of probabilities in half precision
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -274,6 +279,8 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None,
             f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0]}. "
             "Check that the model's real outputs were stored."
         )
+    if not partial and are_probabilities(array):
+        raise InputError(f"{name} {NOT_PROBABILITIES}")
     return array
 
 
@@ -342,6 +349,22 @@ def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[Floa
 def is_usable(values: FloatArray) -> NDArray[np.bool_]:
     """Say of each value whether it is finite and of a size that methods can compute with."""
     return np.asarray(np.abs(values) <= LARGEST)  # NaN is not
+
+
+def are_probabilities(logits: FloatArray) -> bool:
+    """Say whether all rows, shape (n, c), are what softmax gives; rows of zeros and a one alone are not taken for it.
+
+    Examples
+    --------
+    >>> are_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]])), are_probabilities(np.eye(2))
+    (True, False)
+    """
+    between = False
+    for block in row_blocks(logits):
+        if block.min() < 0.0 or block.max() > 1.0 or bool((np.abs(block.sum(axis=1) - 1.0) > _SUM_TOLERANCE).any()):
+            return False
+        between = between or bool(((block > 0.0) & (block < 1.0)).any())
+    return between
 
 
 def _require_finite(array: FloatArray, name: str) -> None:

@@ -55,11 +55,11 @@ def from_table(table: Any, columns: Columns) -> Contents:
     """
     names = table.column_names
     found, label, prediction = columns.find(names), columns.label_in(names), columns.prediction_in(names)
-    stored = (table.schema.metadata or {}).get(CLASSES_KEY.encode())
+    stored, taken = (table.schema.metadata or {}).get(CLASSES_KEY.encode()), {*found, label}
     return Contents(
         values=table_matrix(table, found, columns.kind),
         labels=None if label is None else column_values(table.column(label)),
-        metadata={name: column_values(table.column(name)) for name in names if name not in (*found, label)},
+        metadata={name: column_values(table.column(name)) for name in names if name not in taken},
         classes=columns.classes(found) if stored is None else parse_classes(stored),
         predictions=None if prediction is None else column_values(table.column(prediction)),
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
-from leadline.data.outputs import LARGEST, FloatArray
+from leadline.data.outputs import LARGEST, NOT_PROBABILITIES, FloatArray, are_probabilities
 from leadline.data.segments import Groups, Key, resolve
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
@@ -153,7 +153,7 @@ class Stream:
         self.keys: list[Key] = []
         self.bad: set[str] = set()
         self.left_out: dict[str, LeftOut] = {}
-        self.low, self.high = np.inf, -np.inf
+        self.low, self.high, self.softmaxed = np.inf, -np.inf, True
         self._next_start = 0
 
     # ------------------------------------------------------------------------------------------------ one pass
@@ -179,6 +179,8 @@ class Stream:
             raise InputError("no rows are left: the files are empty, bad, or none of their rows meets the condition.")
         if self.low == self.high:
             raise InputError(f"logits must tell the classes apart; all values are {self.low}.")
+        if self.softmaxed:
+            raise InputError(f"logits {NOT_PROBABILITIES}")
         if not first and len(self.bad) > known_bad:
             raise _FilesChanged
         return total
@@ -211,6 +213,8 @@ class Stream:
             raise BadFileError(f"{file.name}: {error}") from error
         except FileNotFoundError as error:
             raise BadFileError(f"{file.name}: does not exist any more.") from error
+        except PermissionError as error:
+            raise BadFileError(f"{file.name}: cannot be read: permission denied.") from error
         except (pa.ArrowException, OSError, ValueError, TypeError) as error:
             raise BadFileError(f"{file.name}: cannot be read; is it complete? ({one_line(error)}).") from error
 
@@ -221,7 +225,8 @@ class Stream:
         fragment = file.open()
         schema = with_partition_fields(fragment.physical_schema, file)
         logits, label = self.columns.find(schema.names), self.columns.label_in(schema.names)
-        types = {name: schema.field(name).type for name in schema.names if name not in (*logits, label)}
+        taken = {*logits, label}
+        types = {name: schema.field(name).type for name in schema.names if name not in taken}
         keys = resolve(self.by, types, "this file")
         self.keys = self.keys or keys
         classes = self._class_names(schema, logits)
@@ -271,6 +276,7 @@ class Stream:
         if not len(matrix):
             return None, left
         self.low, self.high = min(self.low, float(matrix.min())), max(self.high, float(matrix.max()))
+        self.softmaxed = self.softmaxed and are_probabilities(matrix)
         return (table, matrix, rows), left
 
     def _block(

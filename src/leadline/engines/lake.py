@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +100,8 @@ def _in_folders(place: str) -> list[LakeFile]:
     if path.is_file():
         return [LakeFile(place, place)]
     if path.is_dir():
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise InputError(f"folder {place} cannot be read: permission denied.")
         return _visible(path.rglob("*"), path)
     if not has_magic(place):
         raise InputError(f"file {place} does not exist.")
