@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, row_blocks
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import ALL, GroupSums
-from leadline.estimators.passes import Driven, Solved, drive
+from leadline.estimators.passes import Driven, Solved, drive, judge_sample
 from leadline.estimators.samples import NO_LIMIT, GroupSamples, Sample, hashes
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Array, Reduced, State
 from leadline.numeric import sigmoid, top_two
 from leadline.results.estimate import Estimate
-from leadline.shift.judgement import judge
 
 _POOLING_ROWS = 20.0  # rows of a group and class at which its own difference counts as much as that of all rows
 
@@ -143,7 +142,8 @@ class KeptEstimates:
 def estimate_kept(model: Estimator, kept: Kept, *, confidence_level: float) -> KeptEstimates:
     """Estimate the accuracy on rows of which sums and a sample were kept, and on each of their groups."""
     total = kept.total
-    judgement = judge(model.source_, kept.rows, total.n_rows)
+    # In the order of their hashes, as rows that are all in memory are judged.
+    judgement = judge_sample(model.source_, Sample.of(kept.rows, len(kept.rows)), total.n_rows)
     if model.passes == "many":
         return _on_sample(model, kept, confidence_level)
     state = model.informed(judgement) if model.passes == "two" else model.start()
