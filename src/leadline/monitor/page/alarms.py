@@ -13,6 +13,7 @@ from leadline.results.pages import text_html
 
 #: Alarms in the table: those that are not closed, and as many of the latest.
 MOST_ALARMS = 50
+_MOST_EVIDENCE = 1_000_000  # that is told apart
 _MOST_SEGMENTS = 10
 _ORDER = (AlarmState.OPEN, AlarmState.ACKNOWLEDGED, AlarmState.CLOSED)
 
@@ -53,7 +54,8 @@ def _row(alarm: Alarm, naming: Naming) -> list[list[str]]:
         more = f" and {len(names) - _MOST_SEGMENTS:,} more" if len(names) > _MOST_SEGMENTS else ""
         reason.append(f"Segments: {'; '.join(names[:_MOST_SEGMENTS])}{more}.")
     if alarm.evidence is not None:
-        reason.append(f"Detector: {alarm.evidence:,.4g}.")
+        much = f"{alarm.evidence:,.0f}" if alarm.evidence < _MOST_EVIDENCE else f"over {_MOST_EVIDENCE:,}"
+        reason.append(f"The detector, which adds up evidence from window to window, stood at {much} at most.")
     if alarm.note:
         reason.append(f"Note: {alarm.note}")
     what = f"{alarm.number:,}: {rule_words(alarm.rule)}{'' if alarm.harmful else ' (information)'}"
