@@ -342,7 +342,7 @@ def test_forged_numbers_are_refused(part: str, name: str, value: Any, saved: Pat
 
 def test_options_that_cannot_work_are_refused(source: Outputs) -> None:
     for options, message in (
-        ({"learning_rate": 1e300}, "learning_rate must be at most 10"),
+        ({"learning_rate": 1e300}, "learning_rate must be at most 1e\\+06"),
         ({"epsilon": float("inf")}, "epsilon must be positive and finite"),
     ):
         with pytest.raises(InputError, match=message):
@@ -359,3 +359,12 @@ def test_a_fit_that_diverged_leaves_no_model(source: Outputs) -> None:
     with pytest.raises(InputError, match="fit of ac diverged: temperature_ is no number"):
         model.fit(source)
     assert not model.is_fitted
+
+
+@pytest.mark.parametrize("n", [8, 30, 200])
+def test_models_of_small_sources_come_back(n: int, tmp_path: Path, make_outputs: Callable[..., Outputs]) -> None:
+    """What is learned of few rows is short, and no damage."""
+    model = make("ac").fit(make_outputs(n, 3, seed=1))
+    model.save(tmp_path / "m.leadline")
+    target = make_outputs(50, 3, seed=2).logits
+    assert load(tmp_path / "m.leadline").estimate(target).accuracy == model.estimate(target).accuracy

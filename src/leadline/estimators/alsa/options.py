@@ -12,7 +12,7 @@ from leadline.estimators.alsa.training import PARTS, Init
 if TYPE_CHECKING:
     from leadline.estimators.alsa.model import ALSA
 
-_FASTEST = 10.0  # a step of Adam is about the learning rate, and anchors lie within a few units of each other
+_FASTEST = 1e6  # a learning rate; far beyond what any fit needs, and where steps still have a direction
 
 
 def check_options(alsa: ALSA) -> None:
