@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from trust import label_shifted
 
 import leadline as ll
-from leadline.estimators.base import learn_profile
+from leadline.estimators.sources import learn_profile
 from leadline.numeric import log_softmax, softmax
 from leadline.shift.judgement import judge
 

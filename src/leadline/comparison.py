@@ -299,7 +299,7 @@ def fit_planned(
     source: Any, plan: Sequence[tuple[str, int | None, Estimator]], *, progress: Callable[[str], None]
 ) -> list[Fitted]:
     """Fit what :func:`plan_fits` returned on the labelled source, whose profile is learned once; report each fit."""
-    from leadline.estimators.base import learn_profile
+    from leadline.estimators.sources import learn_profile
 
     source = _as_outputs(source, "source")
     if source.labels is None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.columns import Columns
-from leadline.data.decisions import same_decisions, to_decision
+from leadline.data.decisions import same_decisions
 from leadline.data.outputs import FloatArray, Outputs, as_logits, same_classes
 from leadline.data.segments import segment_rows
 from leadline.errors import InputError
@@ -25,8 +25,8 @@ from leadline.estimators.groups import ALL
 from leadline.estimators.integrity import not_a_number
 from leadline.estimators.passes import Driven, Solved, drive
 from leadline.estimators.recalibration import NO_BATCHES, Batch, expected_gap, learn_batch, moved
-from leadline.estimators.samples import random_order
 from leadline.estimators.scans import InMemory, scan_blocks
+from leadline.estimators.sources import labelled, learn_profile
 from leadline.estimators.steps import Steps
 from leadline.estimators.sums import Reduced, State
 from leadline.results.estimate import ClassEstimate, Estimate
@@ -34,9 +34,9 @@ from leadline.results.estimates import Estimates
 from leadline.results.markup import html_table
 from leadline.shift.intervals import MODEL_ERROR, SAMPLING_ONLY, hull, sampling_interval
 from leadline.shift.judgement import Judgement
-from leadline.shift.source import SourceProfile, sample_size
+from leadline.shift.source import SourceProfile
 
-__all__ = ["Estimator", "Reduced", "State", "learn_profile"]
+__all__ = ["Estimator", "Reduced", "State"]
 
 
 class Estimator(Steps):
@@ -69,7 +69,7 @@ class Estimator(Steps):
         Self
             The estimator itself.
         """
-        source = _labelled(logits, labels)
+        source = labelled(logits, labels)
         return self._fit_outputs(source, learn_profile(source))
 
     def _fit_outputs(self, source: Outputs, profile: SourceProfile) -> Self:
@@ -376,34 +376,3 @@ class Estimator(Steps):
         if not self.is_fitted:
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit(logits, labels) first.")
         return self.n_classes_
-
-
-def learn_profile(source: Outputs) -> SourceProfile:
-    """Return what judging targets needs of labelled outputs.
-
-    A bounded sample of the rows stays: in random order, but the same for any order of its rows and of its classes.
-    """
-    logits, labels = to_decision(source.logits, source.threshold), source.labels
-    assert labels is not None
-    kept = random_order(logits, labels)[: sample_size(source.n_classes)]
-    return SourceProfile.learn(
-        logits[kept].astype(np.float32),
-        labels[kept],
-        marginal=np.bincount(labels, minlength=source.n_classes) / len(labels),
-        accuracy=float(np.mean(logits.argmax(axis=1) == labels)),
-        n_rows=len(logits),
-        decision_threshold=source.threshold,
-    )
-
-
-def _labelled(logits: Any, labels: Any) -> Outputs:
-    """Return logits and labels, or labelled outputs, as labelled outputs."""
-    if isinstance(logits, Outputs):
-        if labels is not None:
-            raise InputError("labels must be those of the outputs; give outputs alone, or logits and labels.")
-        if logits.labels is None:
-            raise InputError("outputs must have labels to fit on; got logits only.")
-        return logits
-    if labels is None:
-        raise InputError("labels must be given to fit on logits: the index of the true class of each row.")
-    return Outputs(logits, labels)

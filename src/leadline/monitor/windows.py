@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -143,9 +142,3 @@ def as_time(value: datetime | np.datetime64) -> datetime:
     if isinstance(value, np.datetime64):
         return from_microseconds(int(value.astype("datetime64[us]").astype(np.int64)))
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def missing_between(numbers: Sequence[int]) -> list[int]:
-    """Return the windows between the first and the last that are not there."""
-    known = set(numbers)
-    return [number for number in range(min(known), max(known)) if number not in known] if known else []
