@@ -83,7 +83,7 @@ def test_gate_looks_at_every_segment(served: Path, run: Run) -> None:
 
 
 def test_page_says_what_the_model_did_not_keep(make_outputs: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leadline.estimators.base.sample_size", lambda n_classes: 100)
+    monkeypatch.setattr("leadline.estimators.sources.sample_size", lambda n_classes: 100)
     source, targets = make_outputs(n=400), {"t": make_outputs(seed=1)}
     model = ll.make("ac").fit(source)
     kept = kept_source(model)
