@@ -9,10 +9,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from leadline.estimators.alsa.kernels import AnchorField, Kernel
+from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 from reference import PlainALSA
 
 Array = NDArray[Any]
+
+#: Every way to compute an influence: the backends, and what CPUs do with few pairs.
+ESTIMATING = {
+    "numba": lambda: get_kernel("numba"),
+    "plain": lambda: get_kernel("numba", pairs=1),
+    "torch": lambda: get_kernel("torch"),
+}
 
 POWERS = pytest.mark.parametrize("power", [2, 1], ids=["gaussian", "exponential"])
 

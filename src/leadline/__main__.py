@@ -17,9 +17,8 @@ def run() -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end
     from leadline.cli import main
 
-    signal.signal(signal.SIGINT, on_interrupt)
     try:
-        return main()
+        return main(on_loaded=lambda: signal.signal(signal.SIGINT, on_interrupt))
     finally:
         _end_by(on_interrupt)
 

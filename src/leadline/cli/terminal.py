@@ -1,4 +1,7 @@
-"""Standard output for results, standard error for everything else."""
+"""Standard output for results, standard error for everything else.
+
+What lays tables out and draws bars is loaded where there is something to show: ``--version`` and errors need none.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,22 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-
-from leadline.data.files import write_bytes
 from leadline.errors import PluginWarning
-from leadline.results.export import file_format, to_bytes
-from leadline.results.render import Document, printable, render
+from leadline.results.printing import printable
 from leadline.version import __version__
+
+if TYPE_CHECKING:
+    from leadline.results.render import Document
 
 
 def show(document: Document, format: str) -> None:
     """Print a result to standard output in the format asked for."""
+    from rich.console import Console
+
+    from leadline.results.render import render
+
     write(render(document, format, Console(file=sys.stdout)))
 
 
@@ -37,6 +35,9 @@ def deliver(document: Document, format: str | None, output: str | None, *, force
     if output is None:
         show(document, format or "table")
         return
+    from leadline.data.files import write_bytes
+    from leadline.results.export import file_format, to_bytes
+
     write_bytes(output, to_bytes(document, file_format(output, format)), force=force)
     tell(f"{output} written.", quiet=quiet)
 
@@ -119,6 +120,9 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], No
     if not _watched(quiet):
         yield lambda *_: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(),

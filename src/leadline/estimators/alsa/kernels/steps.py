@@ -9,12 +9,13 @@ from leadline.estimators.alsa.kernels.base import (
     ADAM_FLOOR,
     MEAN_DECAY,
     SQUARE_DECAY,
+    Float32,
     Gradients,
     decay_rates,
     precision_for,
     unit_rows,
 )
-from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, Float32, scratch_of
+from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, scratch_of
 from leadline.numeric import sigmoid
 from leadline.threads import Team, slices, team
 
