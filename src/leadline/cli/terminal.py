@@ -5,6 +5,7 @@ What lays tables out and draws bars is loaded where there is something to show: 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -88,10 +89,14 @@ def warn(message: str, *, quiet: bool) -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print what the library warns of like other messages, and the warnings of other packages as Python does.
+    """Print what the library warns of and logs like other messages, and the warnings of other packages as Python does.
 
-    What changes the filters of warnings meanwhile is undone at the end.
+    What changes the filters of warnings or the level of the log meanwhile is undone at the end.
     """
+    log = logging.getLogger("leadline")
+    level, shown = log.level, _Log()
+    log.setLevel(logging.INFO)
+    log.addHandler(shown)
     with warnings.catch_warnings():
         show_as_python = warnings.showwarning
 
@@ -102,7 +107,19 @@ def one_line_warnings() -> Iterator[None]:
                 show_as_python(message, category, *args, **more)
 
         warnings.showwarning = show_warning
-        yield
+        try:
+            yield
+        finally:
+            log.removeHandler(shown)
+            log.setLevel(level)
+
+
+class _Log(logging.Handler):
+    """Messages of the library's log: warnings for everybody, others for somebody who is watching."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message."""
+        (warn if record.levelno >= logging.WARNING else tell)(record.getMessage(), quiet=False)
 
 
 def tell(message: str, *, quiet: bool) -> None:

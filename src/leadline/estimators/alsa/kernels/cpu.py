@@ -9,13 +9,14 @@ two thread pools that spin against each other on the same cores cost far more th
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.compiled import load_loops
 from leadline.data.outputs import FloatArray
+from leadline.estimators.alsa.kernels import plain
 from leadline.estimators.alsa.kernels.base import (
     AnchorField,
     Float32,
@@ -30,6 +31,7 @@ from leadline.threads import scratch, slices, team
 
 Field = AnchorField[Float32]
 
+LOOPS = "leadline.estimators.alsa.kernels.loops"
 TILE_VALUES = 1 << 18  # 1 MB of float32: half of a common second-level cache
 _TILE_ANCHORS = 4096
 _WIDE_CLASSES = 64  # from here on the product is most of the work, and BLAS wants as many rows at a time
@@ -56,7 +58,7 @@ class CPUKernel(Kernel):
 
     def __init__(self, pairs: int | None = None) -> None:
         compiled = pairs is None or pairs >= _COMPILED_FROM
-        self._loops: Any = import_module(f"leadline.estimators.alsa.kernels.{'loops' if compiled else 'plain'}")
+        self._loops: Any = load_loops(LOOPS) if compiled else plain
 
     def asarray(self, values: NDArray[Any]) -> Float32:
         """Return values as contiguous float32."""

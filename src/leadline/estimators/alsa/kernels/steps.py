@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.estimators.alsa.kernels import loops
+from leadline.compiled import load_loops
 from leadline.estimators.alsa.kernels.base import (
     ADAM_FLOOR,
     MEAN_DECAY,
@@ -15,10 +15,11 @@ from leadline.estimators.alsa.kernels.base import (
     precision_for,
     unit_rows,
 )
-from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, scratch_of
+from leadline.estimators.alsa.kernels.cpu import LOOPS, PARALLEL_FROM, TILE_VALUES, Field, scratch_of
 from leadline.numeric import sigmoid
 from leadline.threads import Team, slices, team
 
+loops = load_loops(LOOPS)
 _STEP_PAIRS = 1 << 20  # pairs of row and anchor that training keeps at a time
 
 
