@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # the last can be written even where all of a container is read-only
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +84,7 @@ def _private_place() -> Path | None:
     """Return a directory among the temporary files that only this user can read and write; None where there is none."""
     if not hasattr(os, "getuid"):
         return None
-    for parent in filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm")):
+    for parent in filter(None, (os.environ.get("TMPDIR"), *_TEMPORARY)):
         place = Path(parent, f"leadline-kernels-{os.getuid()}")
         try:
             place.mkdir(mode=0o700, exist_ok=True)

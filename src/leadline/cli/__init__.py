@@ -1,7 +1,8 @@
 """The command ``leadline``: parses, calls, renders; no arithmetic.
 
 A command is a function with typed options, registered in :data:`COMMANDS` by one line; a group of commands is
-a ``typer.Typer``. Only the command that is called is loaded. Wrong input ends with one line on standard error and exit code 2, a defect of ours with 3.
+a ``typer.Typer``. Only the command that is called is loaded. Wrong input ends with one line on standard error and
+exit code 2, a defect of ours with 3.
 """
 
 from __future__ import annotations
