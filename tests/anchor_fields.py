@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from reference import PlainALSA
 Array = NDArray[Any]
 
 #: Every way to compute an influence: the backends, and what CPUs do with few pairs.
-ESTIMATING = {
+ESTIMATING: dict[str, Callable[[], Kernel]] = {
     "numba": lambda: get_kernel("numba"),
     "plain": lambda: get_kernel("numba", pairs=1),
     "torch": lambda: get_kernel("torch"),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,18 +13,11 @@ import pytest
 
 import leadline
 from command_line import Run
+from containers import STRANGER, as_stranger, environment, read_only_package, runs_here
 from leadline import compiled
 from leadline.estimators.alsa.kernels.cpu import LOOPS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs users")
-
-#: Somebody without rights here; who is not root has none, and needs nobody else.
-STRANGER = 54_321 if os.getuid() == 0 else os.getuid()
-#: May read everything, such as a Python in the home of root, and write nothing of others.
-AS_STRANGER = (
-    f"setpriv --reuid {STRANGER} --regid {STRANGER} --clear-groups --inh-caps +dac_read_search "
-    "--ambient-caps +dac_read_search"
-)
 
 #: A module with little to compile.
 TOY = """
@@ -49,28 +40,16 @@ print(get_kernel("numba").influence(rng.normal(size=(10, 4)), field).sum())
 @pytest.fixture
 def installed() -> Iterator[Path]:
     """Return a folder with a package that others can read and nobody write, and a folder ``tmp`` of the stranger's."""
-    if os.getuid() == 0 and shutil.which("setpriv") is None:
+    if not runs_here():
         pytest.skip("setpriv (util-linux) is not installed, and root may write everywhere")
     compiled.load_loops(LOOPS)  # so that they are beside the package, as after an installation that was tried
-    root = Path(tempfile.mkdtemp())
-    root.chmod(0o755)
-    shutil.copytree(Path(leadline.__file__).parent, root / "leadline", ignore=shutil.ignore_patterns("*.pyc"))
-    (root / "leadline" / "toy.py").write_text(TOY)
-    (root / "tmp").mkdir()
-    os.chown(root / "tmp", STRANGER, STRANGER)
-    for path in [root / "leadline", *(root / "leadline").rglob("*")]:
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    yield root
-    for path in [root / "leadline", *(root / "leadline").rglob("*/")]:
-        path.chmod(0o755)
-    shutil.rmtree(root)
+    with read_only_package({"toy.py": TOY}) as root:
+        yield root
 
 
 def run_as_stranger(root: Path, code: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "XDG"))}
-    environment |= {"PYTHONPATH": str(root), "HOME": "/nonexistent", "TMPDIR": str(root / "tmp")}
-    words = [*(AS_STRANGER.split() if os.getuid() == 0 else []), sys.executable, "-c", code]
-    return subprocess.run(words, capture_output=True, text=True, cwd="/", env=environment, check=True)
+    words = as_stranger([sys.executable, "-c", code])
+    return subprocess.run(words, capture_output=True, text=True, cwd="/", env=environment(root), check=True)
 
 
 def test_kernels_are_kept_where_only_the_user_can_write(installed: Path) -> None:

@@ -63,7 +63,7 @@ def load_loops(name: str) -> Any:
 
 def _announced() -> AbstractContextManager[None]:
     """Log, meanwhile, that something is compiled before the first time that it is."""
-    from numba.core import event
+    event: Any = import_module("numba.core.event")
 
     class Announcement(event.Listener):  # type: ignore[misc]
         made = False
@@ -118,7 +118,7 @@ def _take_along(name: str, place: Path) -> None:
 @contextmanager
 def _kept_in(place: Path) -> Iterator[None]:
     """Let Numba keep what is compiled meanwhile in a directory."""
-    from numba import config
+    config: Any = import_module("numba.core.config")
 
     before, config.CACHE_DIR = config.CACHE_DIR, str(place)
     try:
@@ -130,14 +130,13 @@ def _kept_in(place: Path) -> Iterator[None]:
 @contextmanager
 def _not_kept() -> Iterator[None]:
     """Let Numba keep nothing of what is compiled meanwhile, whatever the functions ask for."""
-    from numba.core.registry import CPUDispatcher
-
-    enable = CPUDispatcher.enable_caching
-    CPUDispatcher.enable_caching = lambda _: None
+    dispatcher: Any = import_module("numba.core.registry").CPUDispatcher
+    enable = dispatcher.enable_caching
+    dispatcher.enable_caching = lambda _: None
     try:
         yield
     finally:
-        CPUDispatcher.enable_caching = enable
+        dispatcher.enable_caching = enable
 
 
 @lru_cache(maxsize=1)
