@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 import leadline
 from anchor_fields import ESTIMATING, POWERS, Array, autograd, placed
@@ -232,6 +233,15 @@ def test_gradients_agree_with_autograd(kernel: Kernel, n: int, k: int, c: int, p
         np.testing.assert_allclose(
             gradients[name], values, rtol=1e-3, atol=1e-4 * np.abs(values).max() + 1e-9, err_msg=name
         )
+
+
+@POWERS
+@pytest.mark.parametrize("n", [1, 300])
+def test_a_batch_tells_how_likely_its_rows_are_right(kernel: Kernel, n: int, power: int) -> None:
+    logits, field = make_logits(n, 4), make_field(5000, 4, power)
+    units, correct = kernel.asarray(unit_rows(logits)), kernel.asarray(np.ones(n))
+    expected = expit(single_influences(logits, field).sum(axis=1)).mean()
+    assert kernel.gradients(units, correct, placed(kernel, field)).accuracy == pytest.approx(expected, abs=1e-4)
 
 
 @POWERS

@@ -80,7 +80,7 @@ class ALSA(Estimator):
     learn
         Which of "anchors", "peaks" and "widths" training may change.
     epsilon
-        Training stops after an epoch in which estimated and true source accuracy differ by less.
+        Training stops after an epoch over which estimated and true source accuracy differ by less.
     max_epochs
         Training stops after this many epochs at the latest; None chooses the number from that of samples.
     learning_rate, batch_size
@@ -97,7 +97,7 @@ class ALSA(Estimator):
     alpha_, threshold_
         Share of the area within reach, and the influence at its edge, below which a sample is out of reach.
     history_
-        One dict per epoch: epoch, loss, accuracy.
+        One dict per epoch: epoch, and the means of loss and estimated accuracy over its batches.
     stop_reason_
         "converged" where every fit was, "max_epochs" or "nothing_to_learn".
     width_search_

@@ -47,9 +47,10 @@ class AnchorField(Generic[Array]):
 
 @dataclass(frozen=True, eq=False)
 class Gradients(Generic[Array]):
-    """Mean binary cross-entropy of a batch, and its gradients."""
+    """Mean binary cross-entropy of a batch and its gradients, and the mean probability that its rows are right."""
 
     loss: float
+    accuracy: float
     anchors: Array
     peaks: Array
     widths: Array
