@@ -2,7 +2,8 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
-# make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
+# make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
+#                    and startup.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
@@ -43,6 +44,7 @@ lint: .venv/dev
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/startup.py
 
 bench-alarms: .venv/dev
 	LEADLINE_DATA=$(DATA) $(BIN)/python benchmarks/alarms.py
