@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 good, 1 an estimate that is not good enough or an open alarm, 2 wrong input, 3 a defect of Leadline,
         130 interrupted.
     """
-    command = get_command(build_app())
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        command = get_command(build_app())
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
         flush_output()
