@@ -163,7 +163,9 @@ def test_an_interrupt_while_the_command_is_loaded_is_quiet(name: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_the_entry_point_loads_next_to_nothing_before_it_can_be_interrupted() -> None:
-    program = "import sys; before = set(sys.modules); import leadline.__main__; print(*sorted(set(sys.modules) - before))"
+    program = (
+        "import sys; before = set(sys.modules); import leadline.__main__; print(*sorted(set(sys.modules) - before))"
+    )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     own = {name for name in found.stdout.split() if name.startswith("leadline")}
     assert own == {"leadline", "leadline.__main__", "leadline.version"}

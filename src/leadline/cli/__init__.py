@@ -123,5 +123,11 @@ def _describe(error: Exception) -> str:
         return error.strerror + (f": {error.filename}" if error.filename else "")
     if isinstance(error, MemoryError):
         return f"not enough memory for this input{f' ({error})' if str(error) else ''}."
-    # The library speaks of its own options: force=True is --force here.
-    return re.sub(r"\b([a-z_]+)=True\b", lambda found: "--" + found[1].replace("_", "-"), str(error))
+    # The library speaks of its own options: force=True is --force here, and memory_limit='8GB' is --memory-limit 8GB.
+    options = re.compile(r"\b([a-z_]+)=(?:True\b|'(\d+GB)')|\bmemory_limit\b(?= must)")
+    return options.sub(lambda found: _flag(found[1] or found[0], found[2]), str(error))
+
+
+def _flag(name: str, value: str | None) -> str:
+    """Return an option of the library as the command has it."""
+    return "--" + name.replace("_", "-") + (f" {value}" if value else "")

@@ -18,6 +18,7 @@ from leadline.cli.options import (
     LabelOption,
     LevelOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     PredictionOption,
     ProbabilitiesOption,
@@ -90,6 +91,7 @@ def fit(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
     force: ForceOption = False,
@@ -112,7 +114,7 @@ def fit(
     path = require_file(source)
     require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):
-        outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns)
+        outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns, memory_limit=memory_limit)
         if outputs.labels is None:
             name = "label" if columns is None or columns.label is None else columns.label
             others = f"{brief(outputs.metadata) or 'none'} beside the {'logits' if columns is None else columns.kind}"
@@ -196,6 +198,7 @@ def estimate(
     positive: PositiveOption = None,
     label: LabelOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     output: ResultOption = None,
     format: FileFormatOption = None,
     quiet: QuietOption = False,
@@ -220,7 +223,7 @@ def estimate(
     request = Request(
         by=tuple(keys), where=where, skip_bad=skip_bad, confidence_level=level, together=together,
         classes=split(classes, "--classes"), columns=columns_of(logits, probabilities, score, positive, label),
-        master=master,
+        master=master, memory_limit=memory_limit,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
     if labelled is not None:

@@ -100,6 +100,13 @@ PredictionOption = Annotated[
         help="The column of classes that the model predicted, to find a threshold of its own.",
     ),
 ]  # fmt: skip
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit", metavar="SIZE",
+        help="How much memory what is read from a file may take, such as 8GB; half of the memory there is by default.",
+    ),
+]  # fmt: skip
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
 SourceArgument = Annotated[
     str,
@@ -233,21 +240,45 @@ class Files(Mapping[str, Outputs]):
         Names of the classes, for files that have none.
     columns
         Which columns hold what.
+    memory_limit
+        How much memory a file may take.
     """
 
     def __init__(
-        self, paths: Mapping[str, Path], classes: Sequence[str] | None, columns: Columns | None = None
+        self,
+        paths: Mapping[str, Path],
+        classes: Sequence[str] | None,
+        columns: Columns | None = None,
+        memory_limit: str | None = None,
     ) -> None:
-        self._paths, self._classes, self._columns = paths, classes, columns
+        self._paths, self._classes, self._columns, self._memory_limit = paths, classes, columns, memory_limit
         self._last: tuple[str, Outputs] | None = None
+        self._remarks: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Outputs:
         """Read a file."""
         from leadline.data.files import read_outputs
 
         if self._last is None or self._last[0] != name:
-            self._last = name, read_outputs(self._paths[name], classes=self._classes, columns=self._columns)
+            self._last = (
+                name,
+                read_outputs(
+                    self._paths[name],
+                    classes=self._classes,
+                    columns=self._columns,
+                    late_labels=True,
+                    memory_limit=self._memory_limit,
+                ),
+            )
+            if missing := self._last[1].n_unlabelled:
+                told = f"{missing:,} of {len(self._last[1]):,} labels are missing"
+                self._remarks[name] = f"{name}: {told}: its true accuracy is not shown."
         return self._last[1]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Lines on files whose labels are incomplete, of those that have been read."""
+        return list(self._remarks.values())
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names."""

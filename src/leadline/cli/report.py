@@ -20,6 +20,7 @@ from leadline.cli.options import (
     LabelOption,
     LevelOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     PredictionOption,
     ProbabilitiesOption,
@@ -116,6 +117,7 @@ def report(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: Annotated[
         str | None,
         typer.Option("--format", metavar="|".join(FORMATS), help="By default, that of the file's ending, or html."),
@@ -162,14 +164,15 @@ def report(
         "min-accuracy": min_accuracy,
         "seed": seed, "level": level, "logits": logits, "probabilities": probabilities, "score": score,
         "positive": positive, "label": label, "threshold": threshold, "prediction": prediction, "classes": classes,
+        "memory-limit": memory_limit,
         "format": format, "output": output,
     }  # fmt: skip
     with progress("report", quiet=quiet) as advance:
-        learned = _learn_from(given, names, columns)
-        files = Files(named, learned.classes, learned.columns)
+        learned = _learn_from(given, names, columns, memory_limit)
+        files = Files(named, learned.classes, learned.columns, memory_limit)
         after = {}
         if labelled is not None and learned.model is not None:
-            request = Request(confidence_level=level, classes=names, columns=columns)
+            request = Request(confidence_level=level, classes=names, columns=columns, memory_limit=memory_limit)
             for name, path in named.items():
                 found = labelled_estimates(learned.model, Target(name, str(path)), labelled, request, advance)
                 after[name] = found.overall.estimate
@@ -192,6 +195,8 @@ def report(
             progress=advance,
         )
         text = REPORT_FORMATS[kind](content, report_pictures(content, learned.outputs, files))
+    for remark in files.remarks:
+        warn(remark, quiet=quiet)
     if output is None:
         write(text)
     else:
@@ -215,17 +220,20 @@ class _Learned:
     columns: Columns | None
 
 
-def _learn_from(given: Sequence[Path], classes: Sequence[str] | None, columns: Columns | None) -> _Learned:
+def _learn_from(
+    given: Sequence[Path], classes: Sequence[str] | None, columns: Columns | None, memory_limit: str | None
+) -> _Learned:
     """Read the source, or a model and perhaps its source."""
     from leadline.data.files import read_outputs
     from leadline.estimators import load
     from leadline.report.content import kept_source
 
     if not is_model(given[0]):
-        return _Learned(read_outputs(given[0], classes=classes, columns=columns), None, classes, columns)
+        source = read_outputs(given[0], classes=classes, columns=columns, memory_limit=memory_limit)
+        return _Learned(source, None, classes, columns)
     model = load(given[0])
     classes, columns = classes or model.class_names, columns_for(model, columns)
-    whole = [read_outputs(path, classes=classes, columns=columns) for path in given[1:]]
+    whole = [read_outputs(path, classes=classes, columns=columns, memory_limit=memory_limit) for path in given[1:]]
     return _Learned(whole[0] if whole else kept_source(model), model, classes, columns)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.outputs import is_usable
+from leadline.data.ranges import is_usable
 from leadline.shift.source import SourceProfile
 
 #: The axes of learned arrays: c classes, m rows of the source, k anchors, b bins, d coordinates.
