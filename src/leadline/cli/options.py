@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -292,9 +292,10 @@ class Files(Mapping[str, Outputs]):
 def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
     """Return ``key=value`` pairs as the options of a method, each in the type that its signature states."""
     from leadline.estimators import METHODS, make
+    from leadline.estimators.hints import describe, option_types
 
     known = make(method).get_params()  # an unknown method is an error with the list of methods
-    hints = _types(METHODS[method].cls, known)
+    hints = option_types(METHODS[method].cls, known)
     options: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -309,17 +310,8 @@ def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
         try:
             options[key] = _convert(text, hints[key])
         except ValueError as error:
-            raise InputError(f"option {key} must be {_describe(hints[key])}; got {text!r}.") from error
+            raise InputError(f"option {key} must be {describe(hints[key])}; got {text!r}.") from error
     return options
-
-
-def _types(cls: type, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of a class's options: those of its signature, or of the defaults where it states none."""
-    by_default = {key: type(value) for key, value in defaults.items() if type(value) in (bool, int, float, str)}
-    try:
-        return by_default | get_type_hints(cls.__init__)  # type: ignore[misc]  # it is looked at, not called
-    except NameError:  # a name that another package imports for its type checker only
-        return by_default
 
 
 def _convert(text: str, hint: Any) -> Any:
@@ -367,14 +359,3 @@ _PARSERS: dict[Any, Callable[[str], Any]] = {
     bool: lambda text: _lookup({"true": True, "false": False}, text.lower()),
     types.NoneType: lambda text: _lookup({"none": None}, text.lower()),
 }
-
-
-def _describe(hint: Any) -> str:
-    """Return what a type hint asks for, in words."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_describe(argument) for argument in arguments)
-    if origin is Literal:
-        return "one of " + ", ".join(map(str, arguments))
-    words = {int: "an integer", float: "a number", bool: "true or false", str: "text", types.NoneType: "none"}
-    return words.get(hint, "names separated by commas")
