@@ -80,6 +80,19 @@ def build_app() -> typer.Typer:
     return app
 
 
+def build_command() -> Any:
+    """Return the application as a command to run, in whose help flags take no value."""
+    command = get_command(build_app())
+    waiting = [command]
+    while waiting:
+        one = waiting.pop()
+        waiting.extend(getattr(one, "commands", {}).values())
+        for option in (*one.params, one.get_help_option(typer.Context(one))):
+            if getattr(option, "is_flag", False):
+                option.metavar = ""  # Typer shows the type of the Python argument
+    return command
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
@@ -96,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        command = get_command(build_app())
+        command = build_command()
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
         flush_output()

@@ -144,8 +144,8 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="TARGET",
-            help="Files of outputs, or quoted patterns such as 'week_*.npz'. A folder, a URL or a pattern such as "
-            "'logs/**/*.parquet' is one table in many files.",
+            help="Files of outputs, or quoted patterns such as `'week_*.npz'`. A folder, a URL or a pattern such as "
+            "`'logs/**/*.parquet'` is one table in many files.",
         ),
     ],
     *,

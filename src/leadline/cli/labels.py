@@ -49,7 +49,7 @@ def plan(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A file of unlabelled outputs, or a table in many: a folder, a URL, or 'logs/**/*.parquet'.",
+            help="A file of unlabelled outputs, or a table in many: a folder, a URL, or `'logs/**/*.parquet'`.",
         ),
     ],
     *,

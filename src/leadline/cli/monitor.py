@@ -182,7 +182,7 @@ def history(
     *,
     segment: Annotated[
         str | None,
-        typer.Option("--segment", metavar="A=x,B=y", help="One segment, or * for each; else all rows."),
+        typer.Option("--segment", metavar="A=x,B=y", help="One segment, or `*` for each; else all rows."),
     ] = None,
     every: Annotated[str | None, typer.Option("--every", help="Merge to longer windows: 1d, 1w, 1mo.")] = None,
     adaptive: Annotated[

@@ -68,12 +68,12 @@ LogitsOption = Annotated[
     str | None,
     typer.Option(
         "--logits", metavar="PATTERN",
-        help="The columns of logits, such as 'logit_*'; what * stands for names the classes.",
+        help="The columns of logits, such as `'logit_*'`; what `*` stands for names the classes.",
     ),
 ]  # fmt: skip
 ProbabilitiesOption = Annotated[
     str | None,
-    typer.Option("--probabilities", metavar="PATTERN", help="The columns of probabilities, such as 'proba_*'."),
+    typer.Option("--probabilities", metavar="PATTERN", help="The columns of probabilities, such as `'proba_*'`."),
 ]
 ScoreOption = Annotated[
     str | None,
@@ -116,7 +116,7 @@ SourceArgument = Annotated[
 ]
 TargetsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as 'week_*.npz'."),
+    typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as `'week_*.npz'`."),
 ]
 
 

@@ -42,7 +42,7 @@ EngineOption = Annotated[
     ),
 ]  # fmt: skip
 MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
+    str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default `local[*]`.")
 ]
 
 

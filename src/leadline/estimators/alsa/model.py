@@ -241,7 +241,7 @@ class ALSA(Estimator):
         check_ranges(self)
 
     def _check_learned(self) -> None:
-        require(abs(self.threshold_) < np.inf and 0.0 < self.alpha_ < 1.0, "threshold_ or alpha_ is out of range")
+        require(abs(self.threshold_) < np.inf and 0.0 < self.alpha_ <= 1.0, "threshold_ or alpha_ is out of range")
         numbers = (value for epoch in self.history_ for value in dict(epoch).values())
         require(all(isinstance(value, int | float) for value in numbers), "history_ holds no numbers")
 
