@@ -64,7 +64,7 @@ def read(folder: str, model: str) -> dict[str, float]:
     started, rows = time.perf_counter(), 0
     for file in find_files(folder):
         fragment = file.open()
-        for batch in scan_batches(fragment, fragment.physical_schema, ["logits"], BLOCK // 10):
+        for batch in scan_batches(file, fragment, fragment.physical_schema, ["logits"], BLOCK // 10):
             if batch.num_rows:
                 import pyarrow as pa
 

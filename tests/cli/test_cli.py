@@ -52,6 +52,18 @@ def test_every_command_and_option_is_documented(words: tuple[str, ...], run: Run
     assert "--quiet" in options or hasattr(command, "commands"), "every command takes --quiet"
 
 
+@pytest.mark.parametrize("words", ALL, ids=lambda words: " ".join(words) or "leadline")
+def test_help_keeps_its_asterisks_and_shows_flags_as_flags(
+    words: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 400)
+    shown = run(*words, "--help").out
+    texts = [ALL[words].help, *(parameter.help for parameter in ALL[words].params)]
+    starred = {word.strip("`',.;") for text in texts for word in text.split() if "*" in word}
+    assert all(word in shown for word in starred), starred
+    assert "<bool>" not in shown
+
+
 def test_no_command_prints_help(run: Run) -> None:
     result = run()
     assert result.code == 0

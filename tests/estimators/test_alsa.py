@@ -340,11 +340,11 @@ def test_few_samples_are_not_overfitted(make_outputs: MakeOutputs) -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"influence": "linear"}, r"influence must be one of 'gaussian', 'exponential'; got 'linear'\."),
-        ({"rectify": "all"}, r"rectify must be one of 'total', 'single', None; got 'all'\."),
-        ({"init": "zeros"}, r"init must be one of 'balanced', 'sample', 'random'; got 'zeros'\."),
+        ({"influence": "linear"}, r"influence must be one of gaussian, exponential; got 'linear'\."),
+        ({"rectify": "all"}, r"rectify must be one of total, single or none; got 'all'\."),
+        ({"init": "zeros"}, r"init must be one of balanced, sample, random; got 'zeros'\."),
         ({"learn": ("bias",)}, r"learn must be a collection of anchors, peaks, widths; got \('bias',\)\."),
-        ({"learn": "peaks"}, r"learn must be a collection of anchors, peaks, widths; got 'peaks'\."),
+        ({"learn": "peaks"}, r"learn must be a collection of names; got 'peaks'\."),
         ({"alpha": 1.0}, r"alpha must be between 0 and 1; got 1\.0\."),
         ({"n_anchors": 0}, r"n_anchors must be positive and finite; got 0\."),
         ({"epsilon": -1}, r"epsilon must be positive and finite; got -1\."),

@@ -289,10 +289,10 @@ def test_messages(call: Callable[..., Any], message: str, data: Data) -> None:
 @pytest.mark.parametrize(
     ("method", "params", "message"),
     [
-        ("im", {"n_bins": 0}, r"n_bins must be at least 1; got 0\."),
-        ("im", {"weights": "tree"}, r"weights must be 'bins', 'renormalised' or 'kliep'; got 'tree'\."),
-        ("atc-mc", {"score": "margin"}, r"score must be 'confidence' or 'entropy'; got 'margin'\."),
-        ("cot", {"solver": "fast"}, r"solver must be 'auto', 'exact' or 'dual'; got 'fast'\."),
+        ("im", {"n_bins": 0}, r"n_bins must be from 1 to 1000000; got 0\."),
+        ("im", {"weights": "tree"}, r"weights must be one of bins, renormalised, kliep; got 'tree'\."),
+        ("atc-mc", {"score": "margin"}, r"score must be one of confidence, entropy; got 'margin'\."),
+        ("cot", {"solver": "fast"}, r"solver must be one of auto, exact, dual; got 'fast'\."),
     ],
 )
 def test_wrong_options_are_refused_by_fit_which_then_leaves_nothing(

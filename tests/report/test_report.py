@@ -20,6 +20,7 @@ from leadline.report.content import build_report
 from leadline.report.lines import MOST_SEGMENTS
 from leadline.report.page import MOST_BYTES, html_page, json_text, markdown
 from leadline.report.pictures import MOST_TARGETS, detailed_targets, report_pictures
+from leadline.results.gate import Gate
 from leadline.results.render import percent
 
 Make = Callable[..., Outputs]
@@ -109,13 +110,13 @@ def test_labels_are_the_answer_and_stand_beside_the_estimate(make_outputs: Make)
     plan = ll.plan_labels(model, target, budget=60)
     after = ll.estimate_with_labels(model, target, plan, (labelled.labels[plan.rows] + 1) % 4)  # confidently wrong
     report = build_report(
-        source, {"monday": target}, model=model, methods=["ac"], min_accuracy=0.6, with_labels={"monday": after}
+        source, {"monday": target}, model=model, methods=["ac"], gate=Gate(0.6), with_labels={"monday": after}
     )
     found = report.targets[0]
     assert found.final is after
     assert found.estimate.accuracy == model.estimate(target).accuracy > 0.6 > after.accuracy
     assert found.gate == "Below the 60.0 % asked for."
-    assert [one.estimate for one in found.below] == [after]
+    assert [one.segment.estimate for one in found.failed] == [after]
     assert found.reliance == "reasonable"
     assert found.to_dict()["with_labels"]["interval"] == list(after.interval)
     text, page = markdown(report, []), html_page(report, [])

@@ -14,6 +14,7 @@ from leadline.data.outputs import Outputs
 from leadline.report.content import build_report
 from leadline.report.page import html_page, json_text
 from leadline.report.pictures import report_pictures
+from leadline.results.gate import Gate
 from leadline.results.render import interval, percent
 
 METHODS = ("alsa-g", "ac", "doc", "atc-mc")
@@ -117,7 +118,7 @@ def single(
     targets = {
         "week_2026_32": Outputs(drifted.logits, metadata={"shop": np.array(["a", "b", "c"])[np.arange(600) % 3]})
     }
-    report = build_report(source, targets, methods=["auto", "ac", "doc", "cot"], by="shop", min_accuracy=0.5)
+    report = build_report(source, targets, methods=["auto", "ac", "doc", "cot"], by="shop", gate=Gate(0.5))
     pictures = report_pictures(report, source, targets)
     path = tmp_path_factory.mktemp("single") / "report.html"
     path.write_text(html_page(report, pictures), encoding="utf-8")

@@ -18,6 +18,7 @@ from leadline.data.files import write_outputs
 from leadline.report.content import build_report, kept_source
 from leadline.report.page import html_page
 from leadline.report.pictures import report_pictures
+from leadline.results.gate import Gate
 
 Make = Callable[..., Outputs]
 
@@ -67,7 +68,7 @@ def test_gate_decides_the_exit_code(least: str, code: int, served: Path, run: Ru
     words = ["served.leadline", "week.csv", "--min-accuracy", least]
     result = run("report", *words, "--methods", "ac", "-o", "page.html", "--force")
     assert result.code == code == run("estimate", *words).code
-    assert ("below --min-accuracy 0.99" in result.err) == bool(code)
+    assert ("is below the 0.99 asked for." in result.err) == bool(code)
     said = "Below the 99.0 % asked for." if code else "Meets the 1.0 % asked for with its whole interval."
     assert said in Path("page.html").read_text()
 
@@ -80,6 +81,27 @@ def test_gate_looks_at_every_segment(served: Path, run: Run) -> None:
     result = run("report", "served.leadline", "week.csv", "--methods", "ac", *options, "--min-accuracy", between)
     assert result.code == 1
     assert json.loads(result.out)["targets"][0]["gate"].startswith("Meets")
+
+
+def test_all_of_the_gate_judges_a_report_as_it_judges_estimates(served: Path, run: Run) -> None:
+    words = ["served.leadline", "week.csv", "--by", "channel"]
+    for options in (
+        ["--max-drop", "0"],
+        ["--max-drop", "1"],
+        ["--min-accuracy", "0.5", "--gate-on", "lower-end", "--level", "0.9999"],
+        ["--min-accuracy", "1", "--min-samples", "1000000"],
+    ):
+        told = run("report", *words, *options, "--methods", "ac", "--format", "json")
+        asked = run("estimate", *words, *options)
+        assert (told.code, told.err) == (asked.code, asked.err), options
+    assert "3 of 4 estimates have fewer rows than --min-samples, and are not judged." in told.err
+    assert told.data["targets"][0]["gate"] == "Below the 100.0 % asked for."
+
+
+@pytest.mark.parametrize("limits", [{"min_accuracy": 1.5}, {"max_drop": -0.1}, {"max_drop": np.nan}])
+def test_limits_that_are_no_fractions(limits: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="must be a fraction from 0 to 1; got"):
+        Gate(**limits)
 
 
 def test_page_says_what_the_model_did_not_keep(make_outputs: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +136,6 @@ def test_source_of_a_model_can_be_given(served: Path, run: Run) -> None:
     ("options", "message"),
     [
         ({"method": "doc"}, "method must be that of the model, ac; got 'doc'."),
-        ({"min_accuracy": 1.5}, "min_accuracy must be a fraction from 0 to 1; got 1.5."),
         ({"model": ll.make("ac")}, "model must be fitted"),
     ],
 )

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 import leadline
@@ -61,3 +62,46 @@ def test_numbers_that_do_not_fit_beside_each_other_go_into_further_tables() -> N
         assert f"{i}.25 (0.5)" in text
     wide = render(Document(None, [], [table]), "table", Console(width=300))
     assert wide.count("network") == 1
+
+
+def shown(document: Document, width: int) -> str:
+    return render(document, "table", Console(file=io.StringIO(), width=width))
+
+
+LONG = ["production_traffic_week_2026-03-02", "mobile-app-checkout-funnel"]
+PLACES = ["United Kingdom", "Bosnia and Herzegovina", "de"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_names_and_numbers_are_whole_at_any_width(words: int, width: int) -> None:
+    header = ["target", "country", "device family"][:words]
+    header.extend(["estimated accuracy", "90% interval", "samples", "shift"])
+    rows: list[list[Cell | str]] = [
+        [
+            *[name, place, "iPhone 15 Pro Max"][:words],
+            Cell("74.7 %", bar=0.747),
+            "66.0 to 83.4 %",
+            "1,234,567",
+            "unclear",
+        ]
+        for name in LONG
+        for place in PLACES
+    ]
+    text = shown(Document(None, [], [Table(header, rows, left=range(words))]), width)
+    for row in rows:
+        for cell in row:
+            value = cell.text if isinstance(cell, Cell) else cell
+            assert text.count(value) >= sum(cell in other for other in rows), (value, text)
+    longest = max(cell_len(line) for line in text.splitlines())
+    assert longest <= max(width, 2 + len("device family: iPhone 15 Pro Max"))
+
+
+def test_sentences_are_broken_between_words() -> None:
+    reason = "Accuracy by labels is 66.0% in 3 windows since 2026-03-02, 13.6 points below the 79.7% of the source."
+    table = Table(["alarm", "series", "reason"], [["2", "checkout-fraud-classifier-eu", reason]], left=(1, 2))
+    for width in (40, 80):
+        text = shown(Document(None, [], [table]), width)
+        assert "checkout-fraud-classifier-eu" in text
+        assert all(word in text for word in reason.split())
+        assert max(map(cell_len, text.splitlines())) <= max(width, 44)

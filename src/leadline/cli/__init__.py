@@ -77,6 +77,19 @@ def build_app(names: Collection[str] | None = None) -> typer.Typer:
     return app
 
 
+def build_command(names: Collection[str] | None = None) -> Any:
+    """Return the application, or the part of it with these commands, as a command in whose help flags take no value."""
+    command = get_command(build_app(names))
+    waiting = [command]
+    while waiting:
+        one = waiting.pop()
+        waiting.extend(getattr(one, "commands", {}).values())
+        for option in (*one.params, one.get_help_option(typer.Context(one))):
+            if getattr(option, "is_flag", False):
+                option.metavar = ""  # Typer shows the type of the Python argument
+    return command
+
+
 def _needed(given: Sequence[str]) -> Collection[str] | None:
     """Return the commands that a command line is about; None for all, which help and advice on mistypings name."""
     first = given[0] if given else ""
@@ -103,7 +116,7 @@ def main(arguments: Sequence[str] | None = None, *, on_loaded: Callable[[], obje
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        command = get_command(build_app(_needed(given)))
+        command = build_command(_needed(given))
         on_loaded()
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
@@ -131,5 +144,11 @@ def _describe(error: Exception) -> str:
         return error.strerror + (f": {error.filename}" if error.filename else "")
     if isinstance(error, MemoryError):
         return f"not enough memory for this input{f' ({error})' if str(error) else ''}."
-    # The library speaks of its own options: force=True is --force here.
-    return re.sub(r"\b([a-z_]+)=True\b", lambda found: "--" + found[1].replace("_", "-"), str(error))
+    # The library speaks of its own options: force=True is --force here, and memory_limit='8GB' is --memory-limit 8GB.
+    options = re.compile(r"\b([a-z_]+)=(?:True\b|'(\d+GB)')|\bmemory_limit\b(?= must)")
+    return options.sub(lambda found: _flag(found[1] or found[0], found[2]), str(error))
+
+
+def _flag(name: str, value: str | None) -> str:
+    """Return an option of the library as the command has it."""
+    return "--" + name.replace("_", "-") + (f" {value}" if value else "")

@@ -16,6 +16,7 @@ from leadline.cli.options import (
     LabelOption,
     LevelOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     PredictionOption,
     ProbabilitiesOption,
@@ -33,7 +34,7 @@ from leadline.cli.options import (
     split_integers,
     without_folder,
 )
-from leadline.cli.terminal import deliver, progress, show
+from leadline.cli.terminal import deliver, progress, show, warn
 from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
 from leadline.errors import InputError
@@ -60,6 +61,7 @@ def compare(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     output: ResultOption = None,
     format: FileFormatOption = None,
     quiet: QuietOption = False,
@@ -79,15 +81,18 @@ def compare(
     paths, source_path = find_targets(targets), require_file(source)
     require_result(output, format, [source_path, *paths.values()], force=force)
     with progress("compare", quiet=quiet) as advance:
-        outputs = read_outputs(source_path, classes=names, columns=columns)
+        outputs = read_outputs(source_path, classes=names, columns=columns, memory_limit=memory_limit)
+        files = Files(paths, names, outputs.columns, memory_limit)
         comparison = compare_methods(
             outputs,
-            Files(paths, names, outputs.columns),
+            files,
             methods=chosen,
             seeds=chosen_seeds,
             confidence_level=level,
             progress=advance,
         )
+    for remark in files.remarks:
+        warn(remark, quiet=quiet)
     deliver(comparison_document(comparison), format, output, force=force, quiet=quiet)
 
 

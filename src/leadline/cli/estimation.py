@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli.gates import (
+    GateOnOption,
+    MaxDropOption,
+    MinAccuracyOption,
+    MinSamplesOption,
+    called,
+    gate_of,
+    group_texts,
+    leave,
+)
 from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
     ClassesOption,
@@ -18,6 +28,7 @@ from leadline.cli.options import (
     LabelOption,
     LevelOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     PredictionOption,
     ProbabilitiesOption,
@@ -46,9 +57,6 @@ from leadline.cli.targets import (
 )
 from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
-from leadline.results.estimates import MISSING
-from leadline.results.gate import Gate, Judged
-from leadline.results.printing import printable
 from leadline.results.render import Cell, Document, Table, interval, percent, points
 from leadline.results.shift import ShiftKind
 from leadline.results.words import sentences
@@ -58,7 +66,6 @@ if TYPE_CHECKING:
     from leadline.results.estimates import Estimates, LeftOut, Segment
 
 DEFAULT_METHOD = "auto"
-EXIT_BELOW = 1
 #: What a table says of the shift that was found; the words under a single estimate say more.
 _SHIFTS = {
     ShiftKind.NONE: "none",
@@ -91,6 +98,7 @@ def fit(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
     force: ForceOption = False,
@@ -113,7 +121,7 @@ def fit(
     path = require_file(source)
     require_new(output, [path], "the model", force=force)
     with progress(f"fit {method}", quiet=quiet):
-        outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns)
+        outputs = read_outputs(path, classes=split(classes, "--classes"), columns=columns, memory_limit=memory_limit)
         if outputs.labels is None:
             name = "label" if columns is None or columns.label is None else columns.label
             others = f"{brief(outputs.metadata) or 'none'} beside the {'logits' if columns is None else columns.kind}"
@@ -136,8 +144,8 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="TARGET",
-            help="Files of outputs, or quoted patterns such as 'week_*.npz'. A folder, a URL or a pattern such as "
-            "'logs/**/*.parquet' is one table in many files.",
+            help="Files of outputs, or quoted patterns such as `'week_*.npz'`. A folder, a URL or a pattern such as "
+            "`'logs/**/*.parquet'` is one table in many files.",
         ),
     ],
     *,
@@ -163,29 +171,10 @@ def estimate(
             "--labelled", metavar="FILE", help="Rows of the target that people labelled, planned by `leadline plan`."
         ),
     ] = None,
-    min_accuracy: Annotated[
-        float | None,
-        typer.Option("--min-accuracy", metavar="FRACTION", help="Exit with 1 if any printed estimate is below."),
-    ] = None,
-    max_drop: Annotated[
-        float | None,
-        typer.Option(
-            "--max-drop",
-            metavar="FRACTION",
-            help="Exit with 1 if any printed estimate is further below the accuracy on the source.",
-        ),
-    ] = None,
-    gate_on: Annotated[
-        str,
-        typer.Option(
-            "--gate-on",
-            metavar="|".join(get_args(Judged)),
-            help="What must keep --min-accuracy and --max-drop: the estimate, or the lower end of its interval.",
-        ),
-    ] = "estimate",
-    min_samples: Annotated[
-        int, typer.Option("--min-samples", min=0, help="Do not exit with 1 for segments of fewer rows.")
-    ] = 0,
+    min_accuracy: MinAccuracyOption = None,
+    max_drop: MaxDropOption = None,
+    gate_on: GateOnOption = "estimate",
+    min_samples: MinSamplesOption = 0,
     level: LevelOption = 0.9,
     together: Annotated[
         bool,
@@ -197,6 +186,7 @@ def estimate(
     positive: PositiveOption = None,
     label: LabelOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     output: ResultOption = None,
     format: FileFormatOption = None,
     quiet: QuietOption = False,
@@ -221,7 +211,7 @@ def estimate(
     request = Request(
         by=tuple(keys), where=where, skip_bad=skip_bad, confidence_level=level, together=together,
         classes=split(classes, "--classes"), columns=columns_of(logits, probabilities, score, positive, label),
-        master=master,
+        master=master, memory_limit=memory_limit,
     )  # fmt: skip
     wanted = find_requests(targets, engine, request)
     if labelled is not None:
@@ -247,27 +237,9 @@ def estimate(
     failed = {line: reasons for line, reasons in failures.items() if reasons}
     document = _estimate_document(found, lines, by=keys, level=level, failed=failed)
     deliver(document, format, output, force=force, quiet=quiet)
-    spared = sum(gate.leaves_out(line.segment) for line in lines)
-    if gate.is_set and spared:
-        warn(f"{spared} of {len(lines)} estimates have fewer rows than --min-samples, and are not judged.", quiet=quiet)
-    if failed:
-        warn(f"{len(failed)} of {len(lines)} estimates not good enough:", quiet=quiet)
-        for line, reasons in failed.items():
-            warn(f"{line.describe()}: {'; '.join(reasons)}.", quiet=quiet)
-        raise typer.Exit(EXIT_BELOW)
-
-
-def gate_of(min_accuracy: float | None, max_drop: float | None, gate_on: str, min_samples: int) -> Gate:
-    """Return the limits that options state, checked under the options' own names."""
-    for name, limit in (("--min-accuracy", min_accuracy), ("--max-drop", max_drop)):
-        if limit is not None and not 0.0 <= limit <= 1.0:
-            raise InputError(f"{name} must be a fraction from 0 to 1; got {limit:g}.")
-    if gate_on not in get_args(Judged):
-        raise InputError(f"--gate-on must be one of {', '.join(get_args(Judged))}; got {gate_on!r}.")
-    gate = Gate(min_accuracy, max_drop, cast(Judged, gate_on), min_samples)
-    if not gate.is_set and (gate_on != "estimate" or min_samples):
-        raise InputError("--gate-on and --min-samples are about --min-accuracy and --max-drop; give one of these.")
-    return gate
+    spared = sum(gate.leaves_out(line.segment) for line in lines) if gate.is_set else 0
+    leave({called(line.target, line.segment): reasons for line, reasons in failed.items()}, spared, len(lines),
+          quiet=quiet)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,13 +253,7 @@ class Line:
         """Return the segment as texts, one for each column grouped by."""
         if not self.segment.group:
             return ["(all)", *[""] * (len(by) - 1)] if by else []
-        return [MISSING if self.segment.group[key] is None else str(self.segment.group[key]) for key in by]
-
-    def describe(self) -> str:
-        """Return which estimate it is."""
-        names = list(self.segment.group)
-        values = zip(names, self.group_texts(names), strict=True) if names else ()
-        return printable(", ".join([self.target, *(f"{key} {value}" for key, value in values)]))
+        return group_texts(self.segment, by)
 
 
 def _fit_document(estimator: Estimator, output: str, source: str) -> Document:

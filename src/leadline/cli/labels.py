@@ -13,6 +13,7 @@ from leadline.cli.options import (
     ForceOption,
     FormatOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     ProbabilitiesOption,
     QuietOption,
@@ -48,7 +49,7 @@ def plan(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A file of unlabelled outputs, or a table in many: a folder, a URL, or 'logs/**/*.parquet'.",
+            help="A file of unlabelled outputs, or a table in many: a folder, a URL, or `'logs/**/*.parquet'`.",
         ),
     ],
     *,
@@ -79,6 +80,7 @@ def plan(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
     force: ForceOption = False,
@@ -97,7 +99,9 @@ def plan(
     if find_errors and simple:
         raise InputError("--simple is about samples; --find-errors draws none. Give one of them.")
     columns = columns_of(logits, probabilities, score, positive, None)
-    request = Request(where=where, classes=split(classes, "--classes"), columns=columns, master=master)
+    request = Request(
+        where=where, classes=split(classes, "--classes"), columns=columns, master=master, memory_limit=memory_limit
+    )
     wanted = one_target(find_requests([target], engine, request), "plan")
     require_new(output, _files(model, wanted.place), "the plan", force=force)
     shown, estimator = split(keep, "--keep") or [], load(model)
@@ -132,6 +136,7 @@ def recalibrate(
     score: ScoreOption = None,
     positive: PositiveOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
     force: ForceOption = False,
@@ -145,7 +150,9 @@ def recalibrate(
     from leadline.labels.sheets import read_sheet
 
     columns = columns_of(logits, probabilities, score, positive, None)
-    request = Request(where=where, classes=split(classes, "--classes"), columns=columns, master=master)
+    request = Request(
+        where=where, classes=split(classes, "--classes"), columns=columns, master=master, memory_limit=memory_limit
+    )
     wanted = one_target(find_requests([target], engine, request), "recalibrate")
     require_new(output, _files(model, labelled, wanted.place), "the model", force=force)
     estimator = load(model)

@@ -23,6 +23,7 @@ from leadline.cli.options import (
     ForceOption,
     FormatOption,
     LevelOption,
+    MemoryOption,
     QuietOption,
     ResultOption,
     require_new,
@@ -108,6 +109,7 @@ def add(
         str | None,
         typer.Option("--batch", metavar="NAME", help="Its name; the path of the file by default."),
     ] = None,
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
 ) -> None:
@@ -128,9 +130,11 @@ def add(
         try:
             with progress("add", quiet=quiet) as advance:
                 if batch is None:
-                    added = monitor.add_files(name, *files, time=moment or time, id=id, progress=advance)
+                    added = monitor.add_files(
+                        name, *files, time=moment or time, id=id, memory_limit=memory_limit, progress=advance
+                    )
                 else:
-                    added = [monitor.add(name, files[0], time=moment or time, id=id, batch=batch)]
+                    added = [monitor.add(name, files[0], moment or time, id, batch, memory_limit=memory_limit)]
             watched = monitor.watched(name, segments=False)
         finally:  # a file that cannot be added must not keep alarms from being told
             tell_problems(monitor.deliver())
@@ -178,7 +182,7 @@ def history(
     *,
     segment: Annotated[
         str | None,
-        typer.Option("--segment", metavar="A=x,B=y", help="One segment, or * for each; else all rows."),
+        typer.Option("--segment", metavar="A=x,B=y", help="One segment, or `*` for each; else all rows."),
     ] = None,
     every: Annotated[str | None, typer.Option("--every", help="Merge to longer windows: 1d, 1w, 1mo.")] = None,
     adaptive: Annotated[

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -70,12 +70,12 @@ LogitsOption = Annotated[
     str | None,
     typer.Option(
         "--logits", metavar="PATTERN",
-        help="The columns of logits, such as 'logit_*'; what * stands for names the classes.",
+        help="The columns of logits, such as `'logit_*'`; what `*` stands for names the classes.",
     ),
 ]  # fmt: skip
 ProbabilitiesOption = Annotated[
     str | None,
-    typer.Option("--probabilities", metavar="PATTERN", help="The columns of probabilities, such as 'proba_*'."),
+    typer.Option("--probabilities", metavar="PATTERN", help="The columns of probabilities, such as `'proba_*'`."),
 ]
 ScoreOption = Annotated[
     str | None,
@@ -102,6 +102,13 @@ PredictionOption = Annotated[
         help="The column of classes that the model predicted, to find a threshold of its own.",
     ),
 ]  # fmt: skip
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit", metavar="SIZE",
+        help="How much memory what is read from a file may take, such as 8GB; half of the memory there is by default.",
+    ),
+]  # fmt: skip
 LevelOption = Annotated[float, typer.Option("--level", help="Nominal coverage of the intervals.")]
 SourceArgument = Annotated[
     str,
@@ -111,7 +118,7 @@ SourceArgument = Annotated[
 ]
 TargetsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as 'week_*.npz'."),
+    typer.Argument(metavar="TARGET", help="Files of outputs, or quoted patterns such as `'week_*.npz'`."),
 ]
 
 
@@ -235,21 +242,45 @@ class Files(Mapping[str, Outputs]):
         Names of the classes, for files that have none.
     columns
         Which columns hold what.
+    memory_limit
+        How much memory a file may take.
     """
 
     def __init__(
-        self, paths: Mapping[str, Path], classes: Sequence[str] | None, columns: Columns | None = None
+        self,
+        paths: Mapping[str, Path],
+        classes: Sequence[str] | None,
+        columns: Columns | None = None,
+        memory_limit: str | None = None,
     ) -> None:
-        self._paths, self._classes, self._columns = paths, classes, columns
+        self._paths, self._classes, self._columns, self._memory_limit = paths, classes, columns, memory_limit
         self._last: tuple[str, Outputs] | None = None
+        self._remarks: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Outputs:
         """Read a file."""
         from leadline.data.files import read_outputs
 
         if self._last is None or self._last[0] != name:
-            self._last = name, read_outputs(self._paths[name], classes=self._classes, columns=self._columns)
+            self._last = (
+                name,
+                read_outputs(
+                    self._paths[name],
+                    classes=self._classes,
+                    columns=self._columns,
+                    late_labels=True,
+                    memory_limit=self._memory_limit,
+                ),
+            )
+            if missing := self._last[1].n_unlabelled:
+                told = f"{missing:,} of {len(self._last[1]):,} labels are missing"
+                self._remarks[name] = f"{name}: {told}: its true accuracy is not shown."
         return self._last[1]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Lines on files whose labels are incomplete, of those that have been read."""
+        return list(self._remarks.values())
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names."""
@@ -263,9 +294,10 @@ class Files(Mapping[str, Outputs]):
 def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
     """Return ``key=value`` pairs as the options of a method, each in the type that its signature states."""
     from leadline.estimators import METHODS, make
+    from leadline.estimators.hints import describe, option_types
 
     known = make(method).get_params()  # an unknown method is an error with the list of methods
-    hints = _types(METHODS[method].cls, known)
+    hints = option_types(METHODS[method].cls, known)
     options: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -280,17 +312,8 @@ def parse_method_options(method: str, pairs: Sequence[str]) -> dict[str, Any]:
         try:
             options[key] = _convert(text, hints[key])
         except ValueError as error:
-            raise InputError(f"option {key} must be {_describe(hints[key])}; got {text!r}.") from error
+            raise InputError(f"option {key} must be {describe(hints[key])}; got {text!r}.") from error
     return options
-
-
-def _types(cls: type, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of a class's options: those of its signature, or of the defaults where it states none."""
-    by_default = {key: type(value) for key, value in defaults.items() if type(value) in (bool, int, float, str)}
-    try:
-        return by_default | get_type_hints(cls.__init__)  # type: ignore[misc]  # it is looked at, not called
-    except NameError:  # a name that another package imports for its type checker only
-        return by_default
 
 
 def _convert(text: str, hint: Any) -> Any:
@@ -338,14 +361,3 @@ _PARSERS: dict[Any, Callable[[str], Any]] = {
     bool: lambda text: _lookup({"true": True, "false": False}, text.lower()),
     types.NoneType: lambda text: _lookup({"none": None}, text.lower()),
 }
-
-
-def _describe(hint: Any) -> str:
-    """Return what a type hint asks for, in words."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_describe(argument) for argument in arguments)
-    if origin is Literal:
-        return "one of " + ", ".join(map(str, arguments))
-    words = {int: "an integer", float: "a number", bool: "true or false", str: "text", types.NoneType: "none"}
-    return words.get(hint, "names separated by commas")

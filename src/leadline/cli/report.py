@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leadline.cli.estimation import EXIT_BELOW
+from leadline.cli.gates import (
+    GateOnOption,
+    MaxDropOption,
+    MinAccuracyOption,
+    MinSamplesOption,
+    called,
+    gate_of,
+    leave,
+)
 from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
     ClassesOption,
@@ -20,6 +28,7 @@ from leadline.cli.options import (
     LabelOption,
     LevelOption,
     LogitsOption,
+    MemoryOption,
     PositiveOption,
     PredictionOption,
     ProbabilitiesOption,
@@ -90,14 +99,10 @@ def report(
             help="Report each segment: one per value of these columns. `time:week` cuts times into weeks.",
         ),
     ] = None,
-    min_accuracy: Annotated[
-        float | None,
-        typer.Option(
-            "--min-accuracy",
-            metavar="FRACTION",
-            help="Say whether each target and segment reaches it, and exit with 1 if an estimate is below.",
-        ),
-    ] = None,
+    min_accuracy: MinAccuracyOption = None,
+    max_drop: MaxDropOption = None,
+    gate_on: GateOnOption = "estimate",
+    min_samples: MinSamplesOption = 0,
     labelled: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +121,7 @@ def report(
     threshold: ThresholdOption = None,
     prediction: PredictionOption = None,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     format: Annotated[
         str | None,
         typer.Option("--format", metavar="|".join(FORMATS), help="By default, that of the file's ending, or html."),
@@ -132,7 +138,6 @@ def report(
     `leadline report model.leadline monday.npz --by country --min-accuracy 0.85 -o report.html`
     """  # fmt: skip
     require_matplotlib()
-    from leadline.data.files import write_bytes
     from leadline.report.content import build_report
     from leadline.report.page import REPORT_FORMATS
     from leadline.report.pictures import report_pictures
@@ -140,8 +145,7 @@ def report(
     kind = _format(format, output)
     if not 0.0 < level < 1.0:
         raise InputError(f"--level must be a fraction between 0 and 1; got {level:g}.")
-    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
-        raise InputError(f"--min-accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
+    gate = gate_of(min_accuracy, max_drop, gate_on, min_samples)
     paths, given = find_targets(targets), [require_file(source)]
     if with_source is not None:
         if not is_model(given[0]):
@@ -159,17 +163,19 @@ def report(
     columns = columns_of(logits, probabilities, score, positive, label, threshold, prediction)
     options = {
         "source": with_source, "labelled": labelled, "method": method, "methods": methods, "by": by,
-        "min-accuracy": min_accuracy,
+        "min-accuracy": min_accuracy, "max-drop": max_drop, "gate-on": gate_on if gate.is_set else None,
+        "min-samples": min_samples or None,
         "seed": seed, "level": level, "logits": logits, "probabilities": probabilities, "score": score,
         "positive": positive, "label": label, "threshold": threshold, "prediction": prediction, "classes": classes,
+        "memory-limit": memory_limit,
         "format": format, "output": output,
     }  # fmt: skip
     with progress("report", quiet=quiet) as advance:
-        learned = _learn_from(given, names, columns)
-        files = Files(named, learned.classes, learned.columns)
+        learned = _learn_from(given, names, columns, memory_limit)
+        files = Files(named, learned.classes, learned.columns, memory_limit)
         after = {}
         if labelled is not None and learned.model is not None:
-            request = Request(confidence_level=level, classes=names, columns=columns)
+            request = Request(confidence_level=level, classes=names, columns=columns, memory_limit=memory_limit)
             for name, path in named.items():
                 found = labelled_estimates(learned.model, Target(name, str(path)), labelled, request, advance)
                 after[name] = found.overall.estimate
@@ -180,7 +186,7 @@ def report(
             method=method,
             methods=split(methods, "--methods"),
             by=split(by, "--by") or (),
-            min_accuracy=min_accuracy,
+            gate=gate,
             with_labels=after,
             seed=seed,
             confidence_level=level,
@@ -192,17 +198,23 @@ def report(
             progress=advance,
         )
         text = REPORT_FORMATS[kind](content, report_pictures(content, learned.outputs, files))
+    for remark in files.remarks:
+        warn(remark, quiet=quiet)
+    _deliver(text, output, force=force, quiet=quiet)
+    failed = {called(part.name, one.segment): one.reasons for part in content.targets for one in part.failed}
+    spared, judged = (sum(getattr(part, name) for part in content.targets) for name in ("n_spared", "n_judged"))
+    leave(failed, spared, judged, quiet=quiet)
+
+
+def _deliver(text: str, output: str | None, *, force: bool, quiet: bool) -> None:
+    """Print the report, or write it to the file that is named."""
+    from leadline.data.files import write_bytes
+
     if output is None:
         write(text)
     else:
         write_bytes(output, text.encode(), force=force)
         tell(f"{output} written, {len(text.encode()) / 1e6:.1f} MB.", quiet=quiet)
-    below = {target.name: target.below for target in content.targets if target.below}
-    if below:
-        number = sum(map(len, below.values()))
-        are = "estimate is" if number == 1 else "estimates are"
-        warn(f"{number} {are} below --min-accuracy {min_accuracy:g}: of {', '.join(below)}.", quiet=quiet)
-        raise typer.Exit(EXIT_BELOW)
 
 
 @dataclass(frozen=True)
@@ -215,17 +227,20 @@ class _Learned:
     columns: Columns | None
 
 
-def _learn_from(given: Sequence[Path], classes: Sequence[str] | None, columns: Columns | None) -> _Learned:
+def _learn_from(
+    given: Sequence[Path], classes: Sequence[str] | None, columns: Columns | None, memory_limit: str | None
+) -> _Learned:
     """Read the source, or a model and perhaps its source."""
     from leadline.data.files import read_outputs
     from leadline.estimators import load
     from leadline.report.content import kept_source
 
     if not is_model(given[0]):
-        return _Learned(read_outputs(given[0], classes=classes, columns=columns), None, classes, columns)
+        source = read_outputs(given[0], classes=classes, columns=columns, memory_limit=memory_limit)
+        return _Learned(source, None, classes, columns)
     model = load(given[0])
     classes, columns = classes or model.class_names, columns_for(model, columns)
-    whole = [read_outputs(path, classes=classes, columns=columns) for path in given[1:]]
+    whole = [read_outputs(path, classes=classes, columns=columns, memory_limit=memory_limit) for path in given[1:]]
     return _Learned(whole[0] if whole else kept_source(model), model, classes, columns)
 
 

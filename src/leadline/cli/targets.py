@@ -42,7 +42,7 @@ EngineOption = Annotated[
     ),
 ]  # fmt: skip
 MasterOption = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default local[*].")
+    str | None, typer.Option("--master", metavar="URL", help="The cluster of --engine spark; default `local[*]`.")
 ]
 
 
@@ -77,6 +77,7 @@ class Request:
     classes: list[str] | None = None
     columns: Columns | None = None
     master: str | None = None
+    memory_limit: str | None = None
 
 
 def find_requests(words: Sequence[str], engine: str | None, request: Request) -> list[Target]:
@@ -103,8 +104,8 @@ def find_requests(words: Sequence[str], engine: str | None, request: Request) ->
     targets = []
     for name, path in files.items():
         can_stream = path.suffix.lower() in SUFFIXES
-        if (request.where is not None or request.skip_bad) and not can_stream:
-            raise InputError(f"--where and --skip-bad work on {', '.join(SUFFIXES)} files; got {path}.")
+        if request.where is not None and not can_stream:
+            raise InputError(f"--where works on {', '.join(SUFFIXES)} files; got {path}.")
         must_stream = request.where is not None or request.skip_bad or path.stat().st_size > _STREAM_FROM
         targets.append(Target(name, str(path), "arrow" if can_stream and must_stream else None))
     return targets + [Target(word, word, "arrow") for word in tables]
@@ -140,14 +141,17 @@ def columns_for(estimator: Estimator, columns: Columns | None) -> Columns | None
     return replace(learned, label=columns.label)
 
 
-def read_target(estimator: Estimator, place: str, classes: Sequence[str] | None, columns: Columns | None) -> Outputs:
+def read_target(estimator: Estimator, place: str, request: Request) -> Outputs:
     """Read a file whole, as the options say or else as the model learned."""
     from leadline.data.files import read_outputs
     from leadline.engines.arrow import BadFileError
 
     try:
-        names, mapping = classes or estimator.class_names, columns_for(estimator, columns)
-        return read_outputs(place, classes=names, columns=mapping, late_labels=True)
+        names, mapping = request.classes or estimator.class_names, columns_for(estimator, request.columns)
+        return read_outputs(
+            place, classes=names, columns=mapping, late_labels=True, skip_bad=request.skip_bad,
+            memory_limit=request.memory_limit,
+        )  # fmt: skip
     except InputError as error:
         raise BadFileError(str(error)) from error
 
@@ -160,9 +164,10 @@ def label_target(
     from leadline.labels.target import opened
 
     if target.engine is None:
-        return opened(estimator, read_target(estimator, target.place, request.classes, request.columns))
+        return opened(estimator, read_target(estimator, target.place, request))
     columns = columns_for(estimator, request.columns)
-    table = Table(target.place, request.where, request.classes, columns, target.engine, request.master)
+    table = Table(target.place, request.where, request.classes, columns, target.engine, request.master,
+                  request.memory_limit)  # fmt: skip
     return opened(estimator, table, _reporter(target, advance))
 
 
@@ -177,11 +182,18 @@ def _reporter(target: Target, advance: Advance) -> StreamProgress:
 
 def _in_memory(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
     """Read a file whole."""
+    from leadline.results.estimates import LeftOut
+
     del advance
-    outputs = read_target(estimator, target.place, request.classes, request.columns)
-    return estimator.estimate_by(
+    outputs = read_target(estimator, target.place, request)
+    found = estimator.estimate_by(
         outputs, request.by, confidence_level=request.confidence_level, together=request.together
     )
+    if not outputs.n_left_out:
+        return found
+    n_read = len(outputs) + outputs.n_left_out
+    reason = f"{target.place}: {outputs.n_left_out:,} of {n_read:,} rows."
+    return replace(found, left_out=(LeftOut(target.place, outputs.n_left_out, reason),))
 
 
 def _streamed(estimator: Estimator, target: Target, request: Request, advance: Advance) -> Estimates:
@@ -191,7 +203,7 @@ def _streamed(estimator: Estimator, target: Target, request: Request, advance: A
     return estimate_files(
         estimator, target.place, by=request.by, where=request.where, confidence_level=request.confidence_level,
         together=request.together, skip_bad=request.skip_bad, classes=request.classes, columns=request.columns,
-        progress=_reporter(target, advance),
+        memory_limit=request.memory_limit, progress=_reporter(target, advance),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +16,35 @@ from numpy.typing import NDArray
 from leadline.data.arrays import brief
 from leadline.data.columns import Columns
 from leadline.data.outputs import Outputs
-from leadline.data.tables import CLASSES_KEY, Contents, parse_classes
+from leadline.data.tables import CLASSES_KEY, Contents, Reading, parse_classes
 from leadline.errors import InputError
 
 # Keys in the metadata of a safetensors file, each a JSON object: column to values, and column to NumPy type.
 _TEXT_KEY, _TIME_KEY = "leadline.metadata", "leadline.times"
-# An archive member larger than this that shrinks to less than a hundredth holds no real outputs.
-_SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO = 1 << 30, 100
-
-Shape = tuple[int, ...]
+_JSON_GROWTH = 32  # times that JSON grows at most when it is read: [] is two bytes, and an empty list 56
 
 
-def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]], columns: Columns) -> Contents:
+@dataclass(frozen=True)
+class Stored:
+    """An array in a file: its shape, and how many bytes it takes."""
+
+    shape: tuple[int, ...]
+    size: int
+
+
+def _from_arrays(
+    stored: Mapping[str, Stored], load: Callable[[str], NDArray[Any]], columns: Columns, reading: Reading
+) -> Contents:
     """Take values, labels and columns of one value for each row from named arrays; load no others."""
+    shapes = {name: one.shape for name, one in stored.items()}
     names = list(shapes)
     found = columns.find(names)
     if found[0] not in shapes or len(found) > 1:
         raise InputError(f"{columns.kind} must be one array in such a file; got {brief(found)}.")
     label, prediction, rows = columns.label_in(names), columns.prediction_in(names), shapes[found[0]][:1]
     others = [name for name, shape in shapes.items() if shape == rows and name not in (found[0], label, "classes")]
+    wanted = {found[0], label, prediction, "classes", *others}
+    reading.limit.require(sum(one.size for name, one in stored.items() if name in wanted), "it")
     return Contents(
         values=load(found[0]),
         labels=None if label is None else load(label),
@@ -44,10 +54,13 @@ def _from_arrays(shapes: Mapping[str, Shape], load: Callable[[str], NDArray[Any]
     )
 
 
-def read_npy(path: Path, columns: Columns) -> Contents:
+def read_npy(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Map an array of values; a header that claims more than the file holds is refused."""
     del columns  # one array has no name
-    return Contents(np.lib.format.open_memmap(path, mode="r"))
+    values = np.lib.format.open_memmap(path, mode="r")
+    if values.dtype not in (np.float32, np.float64):  # which stay on disk; others become one of them
+        reading.limit.require(values.size * np.dtype(np.float64).itemsize, "it")
+    return Contents(values)
 
 
 def write_npy(outputs: Outputs, path: Path) -> None:
@@ -62,7 +75,7 @@ def write_npy(outputs: Outputs, path: Path) -> None:
         np.lib.format.write_array(stream, outputs.logits, allow_pickle=False)
 
 
-def read_npz(path: Path, columns: Columns) -> Contents:
+def read_npz(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Read an archive of arrays; a pickled one is refused by its header, before anything is loaded."""
     with zipfile.ZipFile(path) as archive:
         arrays = [info for info in archive.infolist() if info.filename.endswith(".npy")]
@@ -72,8 +85,8 @@ def read_npz(path: Path, columns: Columns) -> Contents:
             with archive.open(members[name]) as stream:
                 return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
 
-        shapes = {name: _header_shape(archive, name, info) for name, info in members.items()}
-        return _from_arrays(shapes, load, columns)
+        stored = {name: _header(archive, name, info) for name, info in members.items()}
+        return _from_arrays(stored, load, columns, reading)
 
 
 def write_npz(outputs: Outputs, path: Path) -> None:
@@ -91,8 +104,8 @@ def write_npz(outputs: Outputs, path: Path) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
-def _header_shape(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> Shape:
-    """Return the shape of an array in an archive; refuse objects and headers that cannot be true."""
+def _header(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> Stored:
+    """Return shape and size of an array in an archive; refuse objects and headers that cannot be true."""
     with archive.open(info) as stream:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -101,12 +114,7 @@ def _header_shape(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) ->
         raise InputError(f"array {name!r} holds pickled objects, which are never loaded; store text as Unicode arrays.")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > info.file_size:
         raise InputError(f"array {name!r} claims the shape {shape}, more than its {info.file_size} bytes can hold.")
-    if info.file_size > max(_SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO * info.compress_size):
-        raise InputError(
-            f"array {name!r} would grow from {info.compress_size} to {info.file_size} bytes when unpacked; "
-            "store it uncompressed if it is real."
-        )
-    return tuple(shape)
+    return Stored(tuple(shape), info.file_size)
 
 
 def _unicode(values: NDArray[Any], name: str) -> NDArray[Any]:
@@ -121,12 +129,14 @@ def _unicode(values: NDArray[Any], name: str) -> NDArray[Any]:
     )
 
 
-def read_safetensors(path: Path, columns: Columns) -> Contents:
+def read_safetensors(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Read tensors; text columns and the names of the classes are JSON in the metadata."""
     from safetensors import safe_open
 
+    with path.open("rb") as stream:
+        reading.limit.require(_JSON_GROWTH * int.from_bytes(stream.read(8), "little"), "its header")
     with safe_open(path, framework="numpy") as file:
-        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - no dict
+        stored = {name: _tensor(file.get_slice(name)) for name in file.keys()}  # noqa: SIM118 - no dict
 
         def load(name: str) -> NDArray[Any]:
             if file.get_slice(name).get_dtype() == "BF16":
@@ -134,14 +144,20 @@ def read_safetensors(path: Path, columns: Columns) -> Contents:
             return np.asarray(file.get_tensor(name))
 
         notes = file.metadata() or {}
-        contents = _from_arrays(shapes, load, columns)
+        contents = _from_arrays(stored, load, columns, reading)
     metadata = dict(contents.metadata)
     for name, dtype in json.loads(notes.get(_TIME_KEY, "{}")).items():
         metadata[name] = metadata[name].view(dtype)
     for name, values in json.loads(notes.get(_TEXT_KEY, "{}")).items():
         metadata[name] = np.fromiter(values, dtype=object, count=len(values))
-    stored = notes.get(CLASSES_KEY)
-    return replace(contents, metadata=metadata, classes=contents.classes if stored is None else parse_classes(stored))
+    named = notes.get(CLASSES_KEY)
+    return replace(contents, metadata=metadata, classes=contents.classes if named is None else parse_classes(named))
+
+
+def _tensor(part: Any) -> Stored:
+    """Return shape and size of a tensor; no type has more than eight bytes."""
+    shape = tuple(part.get_shape())
+    return Stored(shape, 8 * math.prod(shape))
 
 
 def write_safetensors(outputs: Outputs, path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from leadline.errors import InputError
 
 _LOGIT_COLUMN = re.compile(r"logit_(\d{1,9})", re.ASCII)
 _LABEL_COLUMNS = ("label", "labels")
+_FLOAT_DIGITS, _INTEGER_DIGITS = 15, 18  # of decimals that a double, and an integer of 64 bits, hold exactly
 _PROBABILITY_WORDS = frozenset({"prob", "probs", "proba", "probas", "probability", "probabilities", "softmax"})
 
 
@@ -179,7 +181,7 @@ def list_matrix(column: Any, name: str = "logits") -> NDArray[Any]:
     import pyarrow.compute as pc
 
     column = _storage(column)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if _is_text(column.type):
         column = _parse_lists(column, name)
     if not _is_list(column.type):
         raise InputError(f"{name} must be lists of numbers; column 'logits' holds {column.type}.")
@@ -204,6 +206,44 @@ def list_matrix(column: Any, name: str = "logits") -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def known_rows(table: Any, names: Sequence[str], width: int | None = None) -> NDArray[np.bool_] | None:
+    """Return which rows of an Arrow table have no missing values and the right number of them; None if all have.
+
+    Parameters
+    ----------
+    table
+        With at least one row.
+    names
+        A column of lists, or one for each value.
+    width
+        How long lists must be; None for the length that most have.
+    """
+    import pyarrow.compute as pc
+
+    columns = [_storage(table.column(name)) for name in names]
+    kind = columns[0].type
+    is_list = len(names) == 1 and _is_list(kind)
+    inside = is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
+    lengths = pc.list_value_length(columns[0]) if is_list else None
+    if width is None and lengths is not None:
+        width = next((mode["mode"] for mode in pc.mode(lengths).to_pylist()), 0)
+    right_width = None if lengths is None else pc.equal(lengths, width)
+    # Lists that are all of another length are those of another model.
+    ragged = right_width is not None and pc.min_max(right_width).as_py() == {"min": False, "max": True}
+    if not inside and not ragged and not any(column.null_count for column in columns):
+        return None
+    good = np.ones(table.num_rows, dtype=bool)
+    if ragged:
+        good &= pc.fill_null(right_width, False).to_numpy()
+    for column in columns:
+        good &= column.is_valid().to_numpy()
+    if inside:
+        column = columns[0].combine_chunks()
+        missing = column.flatten().is_null().to_numpy(zero_copy_only=False)
+        good[pc.list_parent_indices(column).to_numpy()[missing]] = False
+    return good
+
+
 def column_values(column: Any) -> NDArray[Any]:
     """Return an Arrow column, a chunked array, as an array of shape (n,).
 
@@ -213,17 +253,57 @@ def column_values(column: Any) -> NDArray[Any]:
     import pyarrow as pa
 
     column = _storage(column)
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        return _shared_texts(column)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    column = plain_decimals(column)
     kind = column.type
-    if pa.types.is_decimal(kind):
-        column, kind = column.cast(pa.float64()), pa.float64()
     holds_missing = pa.types.is_floating(kind) or (pa.types.is_temporal(kind) and not pa.types.is_time(kind))
     is_flat = pa.types.is_primitive(kind) and not pa.types.is_time(kind) and kind != pa.month_day_nano_interval()
     if is_flat and (holds_missing or column.null_count == 0):
         values: NDArray[Any] = column.to_numpy()
         return values
     return np.fromiter(column.to_pylist(), dtype=object, count=len(column))
+
+
+def plain_decimals(column: Any) -> Any:
+    """Return decimals, in an Arrow array or chunked array, as integers or floats where these hold all their digits."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_decimal(kind):
+        return column
+    if kind.scale == 0 and kind.precision <= _INTEGER_DIGITS:
+        return column.cast(pa.int64())
+    return column.cast(pa.float64()) if kind.scale >= 0 and kind.precision <= _FLOAT_DIGITS else column
+
+
+def text_bytes(column: Any) -> int:
+    """Return how many bytes the texts of an Arrow column take that may overlap: those of views."""
+    import pyarrow as pa
+
+    if not (pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type)):
+        return 0
+    # A view is 16 bytes, of which the first four are its length.
+    views = ((np.frombuffer(chunk.buffers()[1], dtype="<i4"), chunk) for chunk in column.chunks if len(chunk))
+    return sum(int(view[4 * chunk.offset :: 4][: len(chunk)].sum(dtype=np.int64)) for view, chunk in views)
+
+
+def _shared_texts(column: Any) -> NDArray[Any]:
+    """Return a dictionary-encoded column of texts as objects; rows of equal text share it."""
+    parts = []
+    for chunk in column.chunks:
+        texts = np.fromiter([*chunk.dictionary.to_pylist(), None], dtype=object, count=len(chunk.dictionary) + 1)
+        parts.append(texts[chunk.indices.fill_null(len(chunk.dictionary)).to_numpy()])
+    return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+
+
+def _is_text(kind: Any) -> bool:
+    """Say whether an Arrow type is one of texts."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _storage(column: Any) -> Any:
@@ -255,19 +335,21 @@ def _parse_lists(column: Any, name: str) -> Any:
     """Return a column of text such as ``[0.5, -1.2]`` or ``[0.5 -1.2]`` as a column of lists."""
     import pyarrow as pa
 
-    rows = []
-    for row, text in enumerate(column.to_pylist()):
-        body = (text or "").strip()
+    values, ends = array("d"), [0]
+    for row, text in enumerate(text for chunk in column.chunks for text in map(str, chunk)):
+        body = text.strip()
         try:
             if not (body.startswith("[") and body.endswith("]")):
                 raise ValueError("no brackets")
             body = body[1:-1]
-            rows.append([float(item) for item in (body.split(",") if "," in body else body.split())])
+            values.extend(float(item) for item in (body.split(",") if "," in body else body.split()))
+            ends.append(len(values))
         except ValueError as error:
             raise InputError(
-                f"{name} must be lists of numbers such as [0.5, -1.2]; got {brief([str(text)])} at row {row}."
+                f"{name} must be lists of numbers such as [0.5, -1.2]; got {brief([text])} at row {row}."
             ) from error
-    return pa.chunked_array([pa.array(rows, pa.list_(pa.float64()))])
+    lists = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), pa.array(np.asarray(values)))
+    return pa.chunked_array([lists])
 
 
 def _refuse_nulls(column: Any, name: str, place: str = "") -> None:

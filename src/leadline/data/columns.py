@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from leadline.data.arrays import brief, label_column, logit_columns, refuse_probabilities
 from leadline.data.decisions import as_threshold
-from leadline.data.probabilities import log_probabilities, two_columns
+from leadline.data.probabilities import are_fractions, have_sum_one, log_probabilities, two_columns
+from leadline.data.ranges import is_usable
 from leadline.errors import InputError
 
 Kind = Literal["logits", "probabilities", "score"]
@@ -123,6 +125,13 @@ class Columns:
         probabilities = values if self.kind == "probabilities" else two_columns(values[:, 0])
         return log_probabilities(probabilities)[0]
 
+    def good_rows(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which rows, shape (n, c), or (n, 1) for a score, can be what they are said to be."""
+        if self.kind == "logits":
+            return np.asarray(is_usable(values).all(axis=1))
+        good = are_fractions(values).all(axis=1)
+        return np.asarray(good & have_sum_one(values) if self.kind == "probabilities" else good)
+
     def score_classes(self, labels: NDArray[Any] | None) -> tuple[str, str] | None:
         """Return the names of the two classes of a score, that of the score last; None where nobody named them."""
         if self.positive is None:
@@ -145,11 +154,23 @@ class Columns:
             raise InputError(f"column {column!r} of {what} is not there. The columns are: {brief(names) or 'none'}.")
 
 
+def missing_labels(labels: NDArray[Any]) -> int:
+    """Return how many labels of a target are missing: null, NaN, or the -100 by which training frameworks mark it.
+
+    Examples
+    --------
+    >>> missing_labels(np.array([0, -100]))
+    1
+    """
+    if labels.dtype.kind == "O":
+        return sum(one is None or one == _IGNORED or (isinstance(one, float) and isnan(one)) for one in labels)
+    return int(np.count_nonzero(np.isnan(labels) | (labels == _IGNORED))) if labels.dtype.kind in "fi" else 0
+
+
 def complete_labels(labels: NDArray[Any]) -> NDArray[Any] | None:
     """Return the labels of a target, whole floats as integers; None where one is missing.
 
-    Targets are labelled late and in part, and an estimate needs no labels. A missing one is null, NaN, or the -100 by
-    which training frameworks mark it.
+    Targets are labelled late and in part, and an estimate needs no labels.
 
     Examples
     --------
@@ -158,13 +179,11 @@ def complete_labels(labels: NDArray[Any]) -> NDArray[Any] | None:
     >>> complete_labels(np.array([0, -100])) is None
     True
     """
-    if labels.dtype.kind == "O":
-        return None if any(label is None or label in (_IGNORED, np.nan) for label in labels) else labels
+    if missing_labels(labels):
+        return None
     if labels.dtype.kind not in "fi":
         return labels
-    if bool((np.isnan(labels) | (labels == _IGNORED)).any()):
-        return None
-    whole = labels.dtype.kind == "f" and bool((labels == np.trunc(labels)).all())
+    whole = labels.dtype.kind == "f" and bool((np.isfinite(labels) & (labels == np.trunc(labels))).all())
     return labels.astype(np.int64) if whole else labels
 
 

@@ -15,11 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from leadline.data import archives, tables
 from leadline.data.arrays import brief, one_line
-from leadline.data.columns import Columns, Kind, complete_labels, named_labels
+from leadline.data.columns import Columns, Kind, complete_labels, missing_labels, named_labels
+from leadline.data.memory import MemoryLimit
 from leadline.data.outputs import Outputs
-from leadline.data.tables import Contents
+from leadline.data.tables import Contents, Reading
 from leadline.errors import InputError
 
 _RESERVED = re.compile(r"logits|logit_\d+|labels?|classes")
@@ -29,7 +32,7 @@ _RESERVED = re.compile(r"logits|logit_\d+|labels?|classes")
 class Format:
     """How files of one suffix are read and written."""
 
-    read: Callable[[Path, Columns], Contents]
+    read: Callable[[Path, Columns, Reading], Contents]
     write: Callable[[Outputs, Path], None]
 
 
@@ -40,6 +43,8 @@ def read_outputs(
     classes: Sequence[str] | None = None,
     columns: Columns | None = None,
     late_labels: bool = False,
+    skip_bad: bool = False,
+    memory_limit: int | str | None = None,
 ) -> Outputs:
     """Read a classifier's outputs from a file.
 
@@ -59,7 +64,15 @@ def read_outputs(
         Which columns or arrays hold what, where they are not named so, or hold probabilities or a score; a model that
         is fitted on these outputs keeps it.
     late_labels
-        Labels may be missing (null, NaN or -100); where one is, the outputs have none. Without it, that is an error.
+        Labels may be missing (null, NaN or -100); where one is, the outputs have none, and ``n_unlabelled`` says how
+        many are. Without it, that is an error.
+    skip_bad
+        Leave out rows whose values are missing, not finite or no probabilities, and lines of CSV with another number of
+        cells; ``n_left_out`` says how many. Without it, one of them is an error.
+
+    memory_limit
+        How much memory what is in the file may take, in bytes or as a text such as ``"8GB"``; None for half of the
+        memory there is. A file that unpacks to more is refused before it is unpacked.
 
     Returns
     -------
@@ -73,16 +86,23 @@ def read_outputs(
     """
     path = Path(path)
     with _one_clear_error(path, "read"):
+        limit = MemoryLimit.of(memory_limit)
         _require_file(path)
-        contents = _format_of(path).read(path, columns or Columns())
-        if late_labels and contents.labels is not None:
-            contents = replace(contents, labels=complete_labels(contents.labels))
-        return outputs_of(contents, classes, columns)
+        mapping = columns or Columns()
+        contents = _format_of(path).read(path, mapping, Reading(limit, skip_bad))
+        if skip_bad:
+            contents = _without_bad_rows(contents, mapping)
+        return outputs_of(contents, classes, columns, late_labels=late_labels)
 
 
-def outputs_of(contents: Contents, classes: Sequence[str] | None, columns: Columns | None) -> Outputs:
-    """Return what was found in a file or table as outputs; ``classes`` and ``columns`` as for :func:`read_outputs`."""
-    mapping = columns or Columns()
+def outputs_of(
+    contents: Contents, classes: Sequence[str] | None, columns: Columns | None, *, late_labels: bool = False
+) -> Outputs:
+    """Return what was found in a file or table as outputs; the options as for :func:`read_outputs`."""
+    mapping, n_unlabelled = columns or Columns(), 0
+    if late_labels and contents.labels is not None:
+        n_unlabelled = missing_labels(contents.labels)
+        contents = replace(contents, labels=complete_labels(contents.labels))
     if mapping.kind == "score" and contents.classes is None and classes is None:
         contents = replace(contents, classes=mapping.score_classes(contents.labels))
     names = _choose_classes(contents, classes)
@@ -92,7 +112,33 @@ def outputs_of(contents: Contents, classes: Sequence[str] | None, columns: Colum
     if predictions is not None:
         predictions = named_labels(predictions, names)
     make, decision = _MAKERS[mapping.kind], {"threshold": mapping.threshold, "predictions": predictions}
-    return make(contents.values, labels, contents.metadata, names, columns, **decision)
+    made = make(contents.values, labels, contents.metadata, names, columns, **decision)
+    object.__setattr__(made, "n_unlabelled", n_unlabelled if n_unlabelled < len(made) else 0)
+    object.__setattr__(made, "n_left_out", contents.n_left_out)
+    return made
+
+
+def _without_bad_rows(contents: Contents, columns: Columns) -> Contents:
+    """Return what was found without the rows whose values cannot be what they are said to be."""
+    values = contents.values.reshape(-1, 1) if contents.values.ndim == 1 else contents.values
+    if values.ndim != 2 or values.dtype.kind not in "fiu":
+        return contents  # wrong altogether
+    good = columns.good_rows(values)
+    n_bad = int(np.count_nonzero(~good))
+    if not n_bad:
+        return contents
+    if n_bad == len(good):
+        raise InputError(
+            f"has no good row: the {columns.kind} of all {n_bad:,} are missing, not finite or out of range."
+        )
+    return replace(
+        contents,
+        values=contents.values[good],
+        labels=None if contents.labels is None else contents.labels[good],
+        metadata={name: column[good] for name, column in contents.metadata.items()},
+        predictions=None if contents.predictions is None else contents.predictions[good],
+        n_left_out=contents.n_left_out + n_bad,
+    )
 
 
 def write_outputs(outputs: Outputs, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -18,6 +18,7 @@ from leadline.data.columns import Columns
 from leadline.data.decisions import as_threshold, check_agreement, find_threshold, to_decision
 from leadline.data.labels import FloatArray, IntArray, as_classes, as_labels, same_classes
 from leadline.data.probabilities import log_probabilities, two_columns
+from leadline.data.ranges import LARGEST, is_usable
 from leadline.errors import InputError
 
 __all__ = [
@@ -28,12 +29,10 @@ __all__ = [
     "as_labels",
     "as_logits",
     "is_probability_name",
-    "is_usable",
     "row_blocks",
     "same_classes",
 ]
 
-LARGEST = 1e30  # in size; no model's output is near it, and single precision has room to compare such values
 NOT_PROBABILITIES = (
     "must be outputs before softmax; all rows are from 0 to 1 with a sum of 1, as probabilities are. "
     "Give them as probabilities: Outputs.from_probabilities, or columns of that kind in a file."
@@ -68,6 +67,10 @@ class Outputs:
     ----------
     n_saturated
         Rows with a probability of exactly 0 or 1, where the outputs were probabilities.
+    n_unlabelled
+        Rows of a file without a label, where others have one: the outputs then have no labels.
+    n_left_out
+        Bad rows of a file that were left out.
 
     Examples
     --------
@@ -82,6 +85,8 @@ class Outputs:
     columns: Columns | None
     threshold: float | None
     n_saturated: int = 0
+    n_unlabelled: int = 0
+    n_left_out: int = 0
 
     def __init__(
         self,
@@ -286,11 +291,6 @@ def row_blocks(logits: FloatArray, values_per_block: int = 1 << 21) -> list[Floa
     """Cut an array into views of consecutive rows, each small enough to work on in little memory."""
     rows = max(1, values_per_block // logits.shape[1])
     return [logits[start : start + rows] for start in range(0, len(logits), rows)]
-
-
-def is_usable(values: FloatArray) -> NDArray[np.bool_]:
-    """Say of each value whether it is finite and of a size that methods can compute with."""
-    return np.asarray(np.abs(values) <= LARGEST)  # NaN is not
 
 
 def are_probabilities(logits: FloatArray) -> bool:

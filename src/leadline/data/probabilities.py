@@ -33,15 +33,23 @@ def log_probabilities(values: NDArray[Any], name: str = "probabilities") -> tupl
     array = _numbers(values, name)
     if not len(array):
         raise InputError(f"{name} must have at least one row; got none.")
-    total = array.sum(axis=1, dtype=np.float64)
-    off = np.flatnonzero(np.abs(total - 1.0) > _SUM_TOLERANCE)
+    off = np.flatnonzero(~have_sum_one(array))
     if len(off):
         row = int(off[0])
-        raise InputError(
-            f"{name} must have a sum of 1 in each row; row {row} has {total[row]:.6g}. " + _remedy(float(total[row]))
-        )
+        total = float(array[row].sum(dtype=np.float64))
+        raise InputError(f"{name} must have a sum of 1 in each row; row {row} has {total:.6g}. " + _remedy(total))
     saturated = int(np.count_nonzero(((array <= 0.0) | (array >= 1.0)).any(axis=1)))
     return np.log(np.maximum(array, LEAST)), saturated
+
+
+def are_fractions(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say of each value whether it is from 0 to 1, as far as rounding allows."""
+    return np.asarray((values >= -LEAST) & (values <= 1.0 + LEAST))
+
+
+def have_sum_one(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say of each row, shape (n, c), whether it has a sum of 1, as far as rounding allows."""
+    return np.asarray(np.abs(values.sum(axis=1, dtype=np.float64) - 1.0) <= _SUM_TOLERANCE)
 
 
 def two_columns(values: NDArray[Any], name: str = "scores") -> Matrix:
@@ -61,7 +69,7 @@ def _numbers(values: NDArray[Any], name: str) -> Matrix:
         raise InputError(f"{name} must be real numbers from 0 to 1; got dtype {values.dtype}.")
     narrow = values.dtype.kind == "f" and values.dtype.itemsize <= 4
     array: Matrix = values.astype(np.float32 if narrow else np.float64, copy=False)
-    wrong = np.argwhere(~((array >= -LEAST) & (array <= 1.0 + LEAST)))
+    wrong = np.argwhere(~are_fractions(array))
     if len(wrong):
         value, row = float(array[tuple(wrong[0])]), int(wrong[0][0])
         raise InputError(f"{name} must be from 0 to 1; got {value:.6g} at row {row}. " + _remedy(value))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import one_line
+from leadline.data.arrays import one_line, plain_decimals
 from leadline.data.tables import storable
 from leadline.errors import InputError
 
@@ -43,10 +43,12 @@ class Key:
 
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         kind = column.type
-        if pa.types.is_dictionary(kind):
-            column, kind = column.cast(kind.value_type), kind.value_type
+        if pa.types.is_dictionary(kind) and not (self.bucket is None and pa.types.is_string(kind.value_type)):
+            column = column.cast(kind.value_type)
         if self.bucket is not None:
             return self._cut(column)
+        column = plain_decimals(column)
+        kind = column.type
         if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
             raise InputError(
                 f"column {self.column!r} must hold plain values of one type to group by it; it holds {kind}."
@@ -194,6 +196,10 @@ class _Index:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if pa.types.is_dictionary(column.type):
+            used = column.indices.unique()
+            places = pc.index_in(column.indices, value_set=used).to_numpy(zero_copy_only=False)
+            return np.asarray(self.numbers(column.dictionary.take(used))[places])
         if self.values is None:
             self.values = column.unique()
         try:

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import column_values, table_matrix
+from leadline.data.arrays import column_values, known_rows, table_matrix, text_bytes
 from leadline.data.columns import Columns
+from leadline.data.memory import MemoryLimit
 from leadline.data.outputs import Outputs
+from leadline.data.sizes import ARROW_MAGIC, arrow_batches, dictionary_columns, row_group_bytes
 from leadline.errors import InputError
 
 CLASSES_KEY = "leadline.classes"  # in the metadata of an Arrow schema: JSON list of the names of the classes
+_POINTER, _COLUMN = 8, 4096  # bytes that a value takes at least, and a column whatever it holds
 _ARROW_UNITS = {
     "M": {"Y": "D", "M": "D", "W": "D", "h": "s", "m": "s"},
     "m": {"W": "s", "D": "s", "h": "s", "m": "s"},
@@ -34,6 +37,8 @@ class Contents:
         Shape (n, c): logits or probabilities; shape (n,) or (n, 1) for a score.
     labels, metadata, classes, predictions
         As ``Outputs`` takes them, not yet checked.
+    n_left_out
+        Bad rows that were left out.
     """
 
     values: NDArray[Any]
@@ -41,9 +46,18 @@ class Contents:
     metadata: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     classes: Sequence[str] | None = None
     predictions: NDArray[Any] | None = None
+    n_left_out: int = 0
 
 
-def from_table(table: Any, columns: Columns) -> Contents:
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read: how much memory it may take, and whether bad rows are left out or stop."""
+
+    limit: MemoryLimit
+    skip_bad: bool = False
+
+
+def from_table(table: Any, columns: Columns, reading: Reading | None = None, *, n_left_out: int = 0) -> Contents:
     """Split an Arrow table into values, labels and everything else.
 
     Parameters
@@ -52,9 +66,20 @@ def from_table(table: Any, columns: Columns) -> Contents:
         An Arrow table.
     columns
         Which of its columns hold what.
+    reading
+        How the file is read that the table comes from; None for one that was in memory.
+    n_left_out
+        Rows that have been left out.
     """
     names = table.column_names
     found, label, prediction = columns.find(names), columns.label_in(names), columns.prediction_in(names)
+    if reading is not None:  # an array of nothing, or of one value in many places, takes no room in Arrow
+        room = sum(_POINTER * table.num_rows + text_bytes(column) for column in table.columns)
+        reading.limit.require(room, f"{table.num_rows:,} rows")
+    if reading is not None and reading.skip_bad and table.num_rows:
+        known = known_rows(table, found)
+        if known is not None:
+            table, n_left_out = table.filter(known), n_left_out + int(np.count_nonzero(~known))
     stored, taken = (table.schema.metadata or {}).get(CLASSES_KEY.encode()), {*found, label}
     return Contents(
         values=table_matrix(table, found, columns.kind),
@@ -62,6 +87,7 @@ def from_table(table: Any, columns: Columns) -> Contents:
         metadata={name: column_values(table.column(name)) for name in names if name not in taken},
         classes=columns.classes(found) if stored is None else parse_classes(stored),
         predictions=None if prediction is None else column_values(table.column(prediction)),
+        n_left_out=n_left_out,
     )
 
 
@@ -113,19 +139,26 @@ def storable(values: NDArray[Any]) -> NDArray[Any]:
 
 
 # ------------------------------------------------------------------------------------------------ files
-def read_csv(path: Path, columns: Columns) -> Contents:
+def read_csv(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Read a CSV file with a header line."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
     # One block, so that types are inferred from all rows and not from the first megabyte.
-    reading = arrow_csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))
+    options = arrow_csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))
     with path.open(encoding="utf-8-sig", newline="") as text:
         names = next(csv.reader(text), [])
+    reading.limit.require(_csv_bytes(path, len(names), reading.limit), "it")
+    ragged: list[int] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row.number)
+        return "skip" if reading.skip_bad else "error"
+
     table = arrow_csv.read_csv(
         path,
-        read_options=reading,
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        read_options=options,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
         # "NA" can name a class or a country: only an empty cell is missing, and "" in quotes is a text.
         convert_options=arrow_csv.ConvertOptions(
             column_types={name: pa.float64() for name in _number_columns(names, columns)},
@@ -137,7 +170,18 @@ def read_csv(path: Path, columns: Columns) -> Contents:
     for column in table.schema:
         if pa.types.is_binary(column.type):
             raise InputError(f"column {column.name!r} is not text in UTF-8; save the file in that encoding.")
-    return from_table(table, columns)
+    return from_table(table, columns, reading, n_left_out=len(ragged))
+
+
+def _csv_bytes(path: Path, n_columns: int, limit: MemoryLimit) -> int:
+    """Return how many bytes a CSV file takes, its text and a number for each cell; at least, where it is small."""
+    size = path.stat().st_size
+    columns = n_columns * _COLUMN
+    if (1 + _POINTER) * size + columns <= limit.size:  # a cell and its comma take one byte at least
+        return columns
+    with path.open("rb") as stream:
+        lines = sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+    return size + columns + _POINTER * n_columns * lines
 
 
 def _number_columns(names: Sequence[str], columns: Columns) -> list[str]:
@@ -159,15 +203,22 @@ def write_csv(outputs: Outputs, path: Path) -> None:
     arrow_csv.write_csv(pa.table(logits | _other_columns(outputs)), path)
 
 
-def read_parquet(path: Path, columns: Columns) -> Contents:
+def read_parquet(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Read a Parquet file."""
+    return from_table(parquet_table(path, reading.limit), columns, reading)
+
+
+def parquet_table(path: Path, limit: MemoryLimit) -> Any:
+    """Read a Parquet file as an Arrow table, after a look at what it unpacks to."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, memory_map=True) as file:
-        # Real logits need more than a bit a row; a few bytes that claim millions would only fill the memory.
-        if file.metadata.num_rows > max(10**6, 8 * path.stat().st_size):
-            raise InputError(f"claims {file.metadata.num_rows} rows, more than a file of its size can hold.")
-        return from_table(file.read(), columns)
+        metadata = file.metadata
+        room = sum(row_group_bytes(metadata, number) for number in range(metadata.num_row_groups))
+        limit.require(max(room, metadata.num_rows), "it")
+        texts = dictionary_columns(metadata, limit)
+    with parquet.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
+        return file.read()
 
 
 def write_parquet(outputs: Outputs, path: Path) -> None:
@@ -177,17 +228,18 @@ def write_parquet(outputs: Outputs, path: Path) -> None:
     parquet.write_table(to_table(outputs), path)
 
 
-def read_arrow(path: Path, columns: Columns) -> Contents:
+def read_arrow(path: Path, columns: Columns, reading: Reading) -> Contents:
     """Read an Arrow IPC file (also known as Feather) or stream; uncompressed logits stay on disk, mapped."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as source:
-        is_file = source.read(6) == b"ARROW1"
+        reading.limit.require(sum(batch.unpacked for batch in arrow_batches(source)), "it")
+        is_file = source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
         source.seek(0)
         with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source) as reader:
             table = reader.read_all()
     table.validate(full=True)  # the reader takes offsets on trust, and a wrong one points outside the file
-    return from_table(table, columns)
+    return from_table(table, columns, reading)
 
 
 def write_arrow(outputs: Outputs, path: Path) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 
 from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
-from leadline.data.outputs import LARGEST, NOT_PROBABILITIES, FloatArray, are_probabilities
+from leadline.data.outputs import NOT_PROBABILITIES, FloatArray, are_probabilities
+from leadline.data.ranges import LARGEST
 from leadline.data.segments import Groups, Key, resolve
+from leadline.data.sizes import row_group_bytes
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_rows, right_rows
@@ -48,6 +50,7 @@ def estimate_files(
     skip_bad: bool = False,
     classes: Sequence[str] | None = None,
     columns: Columns | None = None,
+    memory_limit: int | str | None = None,
     progress: StreamProgress | None = None,
 ) -> Estimates:
     """Estimate the accuracy over a table in Parquet or Arrow files, larger than memory if need be.
@@ -73,6 +76,9 @@ def estimate_files(
         Names of the classes, for labels that are names; None for those that the model learned.
     columns
         Which columns hold what; None for what the model learned from the file that it was fitted on.
+    memory_limit
+        How much memory a row group or batch of a file may take, in bytes or as a text such as ``"8GB"``; None for half
+        of the memory there is.
     progress
         Called now and then with files done, files in all, rows done and rows per second.
 
@@ -89,7 +95,7 @@ def estimate_files(
     condition = None if where is None else conditions.parse(where)
     model._check_fitted()
     stream = Stream(
-        find_files(place), model, by, condition, skip_bad=skip_bad, classes=classes,
+        find_files(place, memory_limit), model, by, condition, skip_bad=skip_bad, classes=classes,
         columns=mapping_of(model, columns), progress=progress,
     )  # fmt: skip
     while True:
@@ -239,7 +245,7 @@ class Stream:
         start, positions = self._next_start, Positions(fragment)
         names = [name for name in schema.names if name in needed]
         skipped, n_read = 0, 0
-        for batch in scan_batches(fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_)):
+        for batch in scan_batches(file, fragment, schema, names, max(1, _BLOCK_VALUES // self.model.n_classes_)):
             table, rows = pa.Table.from_batches([batch]), positions.take(batch.num_rows)
             if expression is not None:
                 table = table.append_column("", [rows]).filter(expression)
@@ -294,11 +300,13 @@ class Stream:
         return self.model.class_names if names is None else names
 
 
-def scan_batches(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    """Yield some columns of a file in batches of so many rows at most."""
+def scan_batches(file: LakeFile, fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Yield some columns of an opened file, or of a part of it, in batches of so many rows at most."""
     if isinstance(fragment, ArrowFragment):
         yield from fragment.batches(schema, columns, rows)
         return
+    for group in fragment.row_groups:  # each is unpacked whole
+        file.limit.require(row_group_bytes(fragment.metadata, group.id, columns), f"row group {group.id}")
     scanner = fragment.scanner(
         schema=schema, columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1
     )

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import column_values, table_matrix
+from leadline.data.arrays import column_values, known_rows, table_matrix
 from leadline.data.columns import Columns, complete_labels, named_labels
-from leadline.data.outputs import FloatArray, as_labels, is_usable
+from leadline.data.outputs import FloatArray, as_labels
+from leadline.data.ranges import is_usable
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 
@@ -36,14 +37,15 @@ def good_rows(
     tuple
         Shape (m, c), and shape (n,), or None if all rows are good.
     """
-    good = _known(table, names, columns.width or model.n_classes_)
+    good = known_rows(table, names, columns.width or model.n_classes_)
     matrix = _matrix(table if good is None else table.filter(good), names)
     if len(matrix) and matrix.shape[1] != (columns.width or model.n_classes_):
         raise InputError(f"{columns.kind} must have {model.n_classes_} classes, as in fit; got {matrix.shape[1]}.")
     # The extremes are NaN or too large if any value is, and finding them needs no memory.
-    if not len(matrix) or is_usable(np.array([matrix.min(), matrix.max()])).all():
+    plain = columns.kind == "logits" and len(matrix) and is_usable(np.array([matrix.min(), matrix.max()])).all()
+    finite = None if plain or not len(matrix) else columns.good_rows(matrix)
+    if finite is None or finite.all():
         return _as_rows(matrix, model, columns), good
-    finite = is_usable(matrix).all(axis=1)
     if good is None:
         return _as_rows(matrix[finite], model, columns), np.asarray(finite)
     good[np.flatnonzero(good)[~finite]] = False
@@ -62,34 +64,6 @@ def right_rows(column: Any, matrix: FloatArray, classes: Sequence[str] | None) -
 def _as_rows(matrix: FloatArray, model: Estimator, columns: Columns) -> FloatArray:
     """Return values as rows, shape (m, c), where there are any."""
     return model.source_.rows(columns.to_logits(matrix)) if len(matrix) else np.empty((0, model.n_classes_))
-
-
-def _known(table: Any, names: list[str], width: int) -> NDArray[np.bool_] | None:
-    """Return which rows have no missing logits and no other number of them than most, or None if all are such."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [table.column(name) for name in names]
-    kind = columns[0].type
-    is_list = len(names) == 1 and (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-    inside = is_list and any(chunk.flatten().null_count for chunk in columns[0].chunks)
-    right_width = pc.equal(pc.list_value_length(columns[0]), width) if is_list else None
-    # Lists that are all of another length are those of another model.
-    ragged = right_width is not None and pc.min_max(right_width).as_py() == {"min": False, "max": True}
-    if not inside and not ragged and not any(column.null_count for column in columns):
-        return None
-    good = np.ones(table.num_rows, dtype=bool)
-    if ragged:
-        good &= pc.fill_null(right_width, False).to_numpy()
-    for column in columns:
-        good &= column.is_valid().to_numpy()
-    if inside:
-        column = columns[0].combine_chunks()
-        missing = column.flatten().is_null().to_numpy(zero_copy_only=False)
-        good[pc.list_parent_indices(column).to_numpy()[missing]] = False
-    return good
 
 
 def _matrix(table: Any, names: list[str]) -> FloatArray:

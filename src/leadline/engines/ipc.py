@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-_FILE_MAGIC = b"ARROW1"
+from leadline.data.memory import MemoryLimit
+from leadline.data.sizes import ARROW_MAGIC, arrow_batches
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,14 @@ class ArrowFragment:
         A ``pyarrow.fs.FileSystem``.
     partitions
         Values of columns that the folders state.
+    limit
+        Of the memory that a batch may take.
     """
 
     path: str
     filesystem: Any
     partitions: Mapping[str, Any]
+    limit: MemoryLimit
 
     @property
     def physical_schema(self) -> Any:
@@ -49,6 +53,9 @@ class ArrowFragment:
         own = self.physical_schema.names
         wanted = pa.schema([schema.field(name) for name in columns])
         stored = [own.index(name) for name in columns if name in own]
+        with self.filesystem.open_input_file(self.path) as source:
+            for size in arrow_batches(source):
+                self.limit.require(max(size.stored, size.unpacked), "one of its batches")
         with self._opened(stored or [0]) as reader:
             for batch in _batches(reader):
                 batch.validate(full=True)
@@ -68,7 +75,7 @@ class ArrowFragment:
 
         options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=fields)
         with self.filesystem.open_input_file(self.path) as source:
-            is_file = source.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+            is_file = source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
             source.seek(0)
             with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(source, options=options) as reader:
                 yield reader

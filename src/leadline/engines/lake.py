@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
 from leadline.data.arrays import one_line
+from leadline.data.memory import MemoryLimit
+from leadline.data.sizes import dictionary_columns
 from leadline.engines.ipc import ArrowFragment
 from leadline.errors import InputError
 
@@ -36,12 +38,15 @@ class LakeFile:
         A ``pyarrow.fs.FileSystem``; None for the local one.
     partitions
         Values of columns that the folders state, such as ``country=de``.
+    limit
+        Of the memory that a part of it may take when it is read.
     """
 
     name: str
     path: str
     filesystem: Any = None
     partitions: Mapping[str, str | int | None] = field(default_factory=dict)
+    limit: MemoryLimit = field(default_factory=lambda: MemoryLimit.of(None))
 
     def open(self) -> Any:
         """Return the file as a ``pyarrow.dataset.Fragment`` with its partitions as a guarantee, or an Arrow file."""
@@ -51,12 +56,16 @@ class LakeFile:
 
         filesystem = self.filesystem or fs.LocalFileSystem()
         if not self.path.lower().endswith(".parquet"):
-            return ArrowFragment(self.path, filesystem, self.partitions)
+            return ArrowFragment(self.path, filesystem, self.partitions, self.limit)
         guarantee = pc.scalar(True)
         for name, value in self.partitions.items():
             column = pc.field(name)
             guarantee = guarantee & (column.is_null() if value is None else column == pc.scalar(value))
-        return ds.ParquetFileFormat().make_fragment(self.path, filesystem, guarantee)
+        plain = ds.ParquetFileFormat().make_fragment(self.path, filesystem, guarantee)
+        texts = dictionary_columns(plain.metadata, self.limit)
+        if not texts:
+            return plain
+        return ds.ParquetFileFormat(dictionary_columns=texts).make_fragment(self.path, filesystem, guarantee)
 
 
 def is_url(text: str) -> bool:
@@ -64,7 +73,7 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-def find_files(place: str) -> list[LakeFile]:
+def find_files(place: str, memory_limit: int | str | None = None) -> list[LakeFile]:
     """Return the files of a table.
 
     Parameters
@@ -72,6 +81,8 @@ def find_files(place: str) -> list[LakeFile]:
     place
         A file, a folder (all files in it and below, but those with names in ``.`` or ``_``), a pattern with ``*``,
         ``?`` and ``**``, or one of them as the URL of a filesystem that Arrow or fsspec knows.
+    memory_limit
+        Of the memory that a part of a file may take when it is read, as for ``read_outputs``.
 
     Returns
     -------
@@ -91,7 +102,8 @@ def find_files(place: str) -> list[LakeFile]:
             if not has_magic(place)
             else f"{place!r} must match {', '.join(SUFFIXES)} files only; it matches {foreign.name}."
         )
-    return _with_partitions(files)
+    limit = MemoryLimit.of(memory_limit)
+    return [replace(file, limit=limit) for file in _with_partitions(files)]
 
 
 def _in_folders(place: str) -> list[LakeFile]:

@@ -47,6 +47,8 @@ class Table:
         "arrow": streamed through this machine. "spark": on a cluster.
     master
         The URL of the cluster; None for all cores of this machine.
+    memory_limit
+        How much memory a row group or batch of a file may take on this machine, as for ``estimate_files``.
     """
 
     place: str
@@ -55,6 +57,7 @@ class Table:
     columns: Columns | None = None
     engine: str = "arrow"
     master: str | None = None
+    memory_limit: int | str | None = None
 
     def __post_init__(self) -> None:
         """Refuse engines that there are not."""
@@ -108,7 +111,7 @@ class TableRows:
 
     def __init__(self, table: Table, model: Estimator) -> None:
         model._check_fitted()
-        self.model, self.files = model, find_files(table.place)
+        self.model, self.files = model, find_files(table.place, table.memory_limit)
         self.columns = mapping_of(model, table.columns)
         self.condition = None if table.where is None else conditions.parse(table.where)
 
@@ -171,7 +174,7 @@ class StreamedRows(TableRows):
             fragment = file.open()
             schema = with_partition_fields(fragment.physical_schema, file)
             wanted = pa.array(storable(values)).cast(schema.field(column).type)
-            for batch in scan_batches(fragment, schema, [column], _LOOKED_UP):
+            for batch in scan_batches(file, fragment, schema, [column], _LOOKED_UP):
                 total += pc.sum(pc.is_in(batch.column(0), value_set=wanted)).as_py() or 0
         return total
 
@@ -203,7 +206,7 @@ def _rows_of(file: LakeFile, rows: NDArray[np.int64], mapping: Columns, columns:
         fragment = fragment.subset(row_group_ids=needed.tolist())
     positions, names = Positions(fragment), list(dict.fromkeys([*mapping.find(schema.names), *columns]))
     tables = []
-    for batch in scan_batches(fragment, schema, names, _LOOKED_UP):
+    for batch in scan_batches(file, fragment, schema, names, _LOOKED_UP):
         chosen = np.isin(positions.take(batch.num_rows), rows)
         if chosen.any():
             tables.append(pa.Table.from_batches([batch]).filter(chosen))

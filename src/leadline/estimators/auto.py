@@ -11,6 +11,7 @@ from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import ALL
+from leadline.estimators.integrity import require
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
@@ -79,6 +80,9 @@ class Auto(Estimator):
         """Learn anchors from the sample of the source; all else is in the profile that every estimator has."""
         for name, value in learn_anchors(self.source_).items():
             setattr(self, name, value)
+
+    def _check_learned(self) -> None:
+        require(abs(self.threshold_) < np.inf, "threshold_ is out of range")
 
     @property
     def _alsa(self) -> ALSA:

@@ -76,6 +76,7 @@ class Estimator(Steps):
         """Learn from labelled outputs whose profile is known: that of one source serves every method."""
         assert source.labels is not None
         self._forget()
+        self._check_options()
         self.n_classes_, self.source_ = source.n_classes, profile
         self.classes_ = source.classes or tuple(range(source.n_classes))
         self.columns_ = source.columns

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import log_softmax, negative_entropy, of_class
@@ -133,9 +132,7 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
         """Return the score of each row, larger for surer predictions, shape (n,)."""
         if self.score == "confidence":
             return of_class(log_probabilities, predicted)
-        if self.score == "entropy":
-            return np.asarray(negative_entropy(log_probabilities), dtype=np.float64)
-        raise InputError(f"score must be 'confidence' or 'entropy'; got {self.score!r}.")
+        return np.asarray(negative_entropy(log_probabilities), dtype=np.float64)
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count rows at or above the threshold."""

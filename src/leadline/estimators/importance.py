@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.errors import InputError
 from leadline.estimators.confidence import SoftmaxEstimator
+from leadline.estimators.integrity import require
 from leadline.estimators.sums import Reduced, State, Tally
 from leadline.numeric import of_class
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
 _KLIEP_RIDGE = 1e-4
+
+_MOST_BINS = 10**6
 
 
 class ImportanceReweighting(SoftmaxEstimator):
@@ -57,13 +60,20 @@ class ImportanceReweighting(SoftmaxEstimator):
         self.weights = weights
         self.n_bins = n_bins
 
+    def _check_options(self) -> None:
+        super()._check_options()
+        if not 1 <= self.n_bins <= _MOST_BINS:
+            raise InputError(f"n_bins must be from 1 to {_MOST_BINS}; got {self.n_bins}.")
+
+    def _check_learned(self) -> None:
+        counts, correct = self.source_counts_, self.source_correct_
+        require(len(counts) == self.n_bins, "source_counts_ do not fit n_bins")
+        require(bool((counts >= 0).all() and counts.sum() > 0), "source_counts_ are no counts")
+        require(bool((correct >= 0).all() and (correct <= counts).all()), "source_correct_ are no counts")
+
     def _fit_softmax(
         self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
     ) -> None:
-        if self.weights not in ("bins", "renormalised", "kliep"):
-            raise InputError(f"weights must be 'bins', 'renormalised' or 'kliep'; got {self.weights!r}.")
-        if self.n_bins < 1:
-            raise InputError(f"n_bins must be at least 1; got {self.n_bins}.")
         shape = (self.n_bins, self.n_classes_)
         cells = self._bins(log_probabilities, predicted) * shape[1] + predicted
         self.source_counts_ = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.outputs import is_usable
+from leadline.data.ranges import LARGEST, is_usable
+from leadline.estimators.recalibration import NO_BATCHES
+from leadline.shift.calibration import TEMPERATURE_RANGE
 from leadline.shift.source import SourceProfile
 
-#: The axes of learned arrays: c classes, m rows of the source, k anchors, b bins, d coordinates.
+#: The axes of learned arrays: c classes, m rows of the source, k anchors, b bins, e edges of g gaps,
+#: t labelled targets of which w numbers are kept.
 _AXES = {
-    "logits": "mc", "labels": "m", "marginal": "c", "anchors_": "kd", "peaks_": "k", "widths_": "k", "offsets_": "c",
-    "label_share_": "c", "source_counts_": "bc", "source_correct_": "bc",
+    "logits": "mc", "labels": "m", "marginal": "c", "anchors_": "kc", "peaks_": "k", "widths_": "k", "offsets_": "c",
+    "label_share_": "c", "source_counts_": "bc", "source_correct_": "bc", "gap_edges": "e", "gaps": "g",
+    "labelled_batches_": "tw",
 }  # fmt: skip
 
 
@@ -40,13 +44,39 @@ def check_state(state: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
         Their declared types by name.
     """
     source, classes, c = state["source_"], state["classes_"], state["n_classes_"]
-    _require(_is_int(c) and c >= 2, "n_classes_ is no number of classes")
+    require(_is_int(c) and c >= 2, "n_classes_ is no number of classes")
     named = all(isinstance(name, str) for name in classes) or classes == tuple(range(c))
-    _require(len(classes) == len(set(classes)) == c and named, f"classes_ are no names of {c} classes")
+    require(len(classes) == len(set(classes)) == c and named, f"classes_ are no names of {c} classes")
     _check_profile(source, c)
     _check_values(state, kinds, {"c": c})
     if "folds_" in kinds:
-        _require(state["folds_"] >= 1, "folds_ is not positive")
+        require(1 <= state["folds_"] <= len(state["peaks_"]), "folds_ are no number of fits")
+    if "temperature_" in kinds:
+        require_temperature(state["temperature_"])
+    if "label_share_" in kinds:
+        _require_distribution(state["label_share_"], "label_share_")
+    if "labelled_batches_" in state:
+        _check_batches(state["labelled_batches_"])
+
+
+def require_temperature(value: float) -> None:
+    """Refuse a temperature that no search gives."""
+    low, high = TEMPERATURE_RANGE
+    require(0.99 * low <= value <= 1.01 * high, "temperature is out of range")
+
+
+def _require_distribution(shares: Any, name: str) -> None:
+    """Refuse what is no distribution over the last axis."""
+    fractions = bool((shares >= 0.0).all() and (np.abs(shares.sum(axis=-1) - 1.0) < 1e-6).all())
+    require(fractions, f"{name} is no distribution")
+
+
+def _check_batches(batches: Any) -> None:
+    """Check what labels of targets showed."""
+    _check_values({"labelled_batches_": batches}, {"labelled_batches_": "Array"}, {"w": NO_BATCHES.shape[1]})
+    gaps, variances, shares = batches[:, 0], batches[:, 1], batches[:, 2:]
+    _require_distribution(shares, "labelled_batches_")
+    require(bool((np.abs(gaps) <= 1.0).all() and (variances > 0.0).all()), "labelled_batches_ are out of range")
 
 
 def _check_profile(source: SourceProfile, c: int) -> None:
@@ -54,16 +84,21 @@ def _check_profile(source: SourceProfile, c: int) -> None:
     values = vars(source)
     _check_values(values, {field.name: field.type for field in fields(SourceProfile)}, {"c": c})
     labels, marginal = source.labels, source.marginal
-    _require(len(labels) > 0 and labels.min() >= 0 and labels.max() < c, f"labels are not from 0 to {c - 1}")
-    _require(bool(is_usable(source.logits).all()), "logits are too large")
-    _require(bool((marginal >= 0).all()) and abs(float(marginal.sum()) - 1.0) < 1e-6, "marginal is no distribution")
-    _require(0.0 <= source.accuracy <= 1.0, "accuracy is no fraction")
-    _require(0.0 <= source.ranking <= 1.0, "ranking is no fraction")
-    _require(source.n_rows >= len(labels), "n_rows is less than the rows there are")
-    _require(source.temperature > 0.0, "temperature is not positive")
-    _require(source.gaps.shape == (len(source.gap_edges) + 1,), "gaps do not fit gap_edges")
+    require(len(labels) > 0 and labels.min() >= 0 and labels.max() < c, f"labels are not from 0 to {c - 1}")
+    require(bool(is_usable(source.logits).all()), "logits are too large")
+    _require_distribution(marginal, "marginal")
+    require(0.0 <= source.accuracy <= 1.0, "accuracy is no fraction")
+    require(0.0 <= source.ranking <= 1.0, "ranking is no fraction")
+    require(source.n_rows >= len(labels), "n_rows is less than the rows there are")
+    require_temperature(source.temperature)
+    edges, gaps = source.gap_edges, source.gaps
+    require(len(gaps) == len(edges) + 1 and bool((np.abs(gaps) <= 1.0).all()), "gaps do not fit gap_edges")
+    require(bool((np.diff(edges) >= 0.0).all()), "gap_edges do not rise")
+    require(abs(source.restored_gap) <= 1.0, "restored_gap is no difference of fractions")
+    require(source.reactivity >= 0.0, "reactivity is negative")
     threshold = source.decision_threshold
-    _require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")
+    require(abs(source.bias) <= LARGEST and (threshold is not None or not source.bias), "bias is no log-odds")
+    require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")
 
 
 def _check_values(values: Mapping[str, Any], kinds: Mapping[str, Any], sizes: dict[str, int]) -> None:
@@ -72,28 +107,30 @@ def _check_values(values: Mapping[str, Any], kinds: Mapping[str, Any], sizes: di
         value, kind = values[name], str(declared)
         if "Array" in kind:
             numbers = "iu" if kind.startswith("Int") else "f"
-            _require(isinstance(value, np.ndarray) and value.dtype.kind in numbers, f"{name} is no array of numbers")
-            _require(bool(np.isfinite(value).all()), f"{name} is not finite")
+            require(isinstance(value, np.ndarray) and value.dtype.kind in numbers, f"{name} is no array of numbers")
+            require(bool(np.isfinite(value).all()), f"{name} is not finite")
             axes = _AXES.get(name, "?" * value.ndim)
             full = value.size > 0 or name == "gap_edges"  # a small source has one bin, without edges
-            _require(value.ndim == len(axes) and full, f"{name} has the shape {value.shape}")
+            require(value.ndim == len(axes) and full, f"{name} has the shape {value.shape}")
+            require(value.dtype.itemsize >= 4 and bool(is_usable(value).all()), f"{name} is too large or too coarse")
             for axis, size in zip(axes, value.shape, strict=True):
-                _require(axis == "?" or sizes.setdefault(axis, size) == size, f"{name} has the shape {value.shape}")
+                require(axis == "?" or sizes.setdefault(axis, size) == size, f"{name} has the shape {value.shape}")
         elif kind.startswith("float") and not (value is None and kind.endswith("None")):
             real = isinstance(value, int | float) and not isinstance(value, bool)
             # The threshold of a source without errors, or without hits, may lie beyond all scores.
-            _require(real and (math.isfinite(value) or ("threshold" in name and not math.isnan(value))),
-                     f"{name} is no number")  # fmt: skip
+            beyond = real and "threshold" in name and not math.isnan(value) and math.isinf(value)
+            require(real and (abs(value) <= LARGEST or beyond), f"{name} is no number")
         elif kind == "int":
-            _require(_is_int(value) and value >= 0, f"{name} is no whole number")
+            require(_is_int(value) and value >= 0, f"{name} is no whole number")
         elif kind == "str":
-            _require(isinstance(value, str), f"{name} is no text")
+            require(isinstance(value, str), f"{name} is no text")
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _require(condition: bool, wrong: str) -> None:
+def require(condition: bool, wrong: str) -> None:
+    """Raise a ``ValueError`` that says what is wrong, unless a condition holds."""
     if not condition:
         raise ValueError(wrong)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from leadline.errors import InputError
+from leadline.estimators.hints import describe, fits, option_types
 
 
 class Parameters:
@@ -40,6 +41,17 @@ class Parameters:
         for name, value in params.items():
             setattr(self, self._stored_as.get(name, name), value)
         return self
+
+    def _check_options(self) -> None:
+        """Refuse options that cannot work: of another type than the signature states, or out of range.
+
+        Called before a fit, and for what a file says; a class whose options have ranges adds these.
+        """
+        options = self.get_params()
+        hints = option_types(type(self), options)
+        for name, value in options.items():
+            if name in hints and not fits(value, hints[name]):
+                raise InputError(f"{name} must be {describe(hints[name])}; got {value!r}.")
 
     def __repr__(self) -> str:
         """Return the call that makes an estimator like this one."""

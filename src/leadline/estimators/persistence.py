@@ -131,12 +131,13 @@ def from_bytes(
             params = {"geometry": "cosine", "folds": 1} | params
             state |= {"folds_": 1, "lift_": 0.0, "correction_": 0.0}
         estimator = _make(metadata["method"], params, methods)
+        estimator._check_options()
         state = _with_profile(state, _from_json(metadata["source"])) if version != "1" else _from_first(state)
         if metadata["method"] == "auto" and "anchors_" not in state:  # it did not read ALSA then
             state |= learn_anchors(state["source_"])
     except InputError as error:
         raise InputError(f"{place}: {one_line(error, most=600)}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(f"{place} is damaged: its metadata do not say what it holds ({one_line(error)}).") from error
     missing = sorted(set(_declared(type(estimator))) - set(state))
     if missing:
@@ -149,10 +150,11 @@ def from_bytes(
         raise InputError(f"{place} is damaged: it holds no consistent state of {type(estimator).__name__}.")
     try:
         check_state(state, _declared(type(estimator)))
+        for name, value in state.items():
+            setattr(estimator, name, value)
+        estimator._check_learned()
     except (ValueError, TypeError) as error:
         raise InputError(f"{place} is damaged: {one_line(error)}. Make it again.") from error
-    for name, value in state.items():
-        setattr(estimator, name, value)
     return estimator
 
 

@@ -43,6 +43,9 @@ class Steps(Parameters, ABC):
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Turn a block of validated rows, shape (n, c), into sums. Pure."""
 
+    def _check_learned(self) -> None:
+        """Raise a ``ValueError`` where learned state, each value of which can be right, does not fit together."""
+
     def start(self) -> State:
         """Return what the first pass over the target needs to know."""
         return {}

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
-from leadline.errors import InputError
 from leadline.estimators import dual
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved, drive
@@ -46,8 +45,6 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
         del log_probabilities, predicted
-        if self.solver not in ("auto", "exact", "dual"):
-            raise InputError(f"solver must be 'auto', 'exact' or 'dual'; got {self.solver!r}.")
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
 
     @abstractmethod

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leadline.data.arrays import brief, one_line
+from leadline.data.arrays import brief, column_values, one_line
 from leadline.data.files import write_bytes
+from leadline.data.memory import MemoryLimit
+from leadline.data.tables import parquet_table
 from leadline.errors import InputError
 
 Columns = Mapping[str, Sequence[str]]
@@ -97,13 +99,18 @@ def _csv_lines(path: Path) -> list[list[str]]:
 
 
 def _parquet_lines(path: Path) -> list[list[str]]:
-    from pyarrow import ArrowException, parquet
+    import pyarrow as pa
 
     try:
-        table = parquet.read_table(path)
-    except (ArrowException, OSError) as error:
+        table = parquet_table(path, MemoryLimit.of(None))
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"cannot be read as .parquet ({one_line(error)}).") from error
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    # Of a dictionary, rows share the texts.
+    cells = [
+        column_values(column).tolist() if pa.types.is_dictionary(column.type) else column.to_pylist()
+        for column in table.columns
+    ]
+    rows = zip(*cells, strict=True)
     return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
 
 

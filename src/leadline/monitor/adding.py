@@ -67,6 +67,7 @@ class Added:
 def add_outputs(
     store: Store, entry: catalogue.Entry, model: Estimator, outputs: Any, *,
     time: str | datetime | np.datetime64 | None, id: str | None, batch: str | None, now: datetime,
+    memory_limit: int | str | None = None,
 ) -> Added:  # fmt: skip
     """Add outputs in whatever form to a series, once; see :meth:`leadline.monitor.monitor.Monitor.add`."""
     if isinstance(outputs, Accumulator):
@@ -81,7 +82,8 @@ def add_outputs(
             known = _same_file(connection, entry.id, batch, stamp)
         if known is not None:
             return known
-    rows = read_batch(to_outputs(outputs, model), model, entry.series, store.salt, time=time, id=id, now=now)
+    given = to_outputs(outputs, model, memory_limit)
+    rows = read_batch(given, model, entry.series, store.salt, time=time, id=id, now=now)
     called = batch or rows.checksum
     with store.reading() as connection:
         known = known_batch(connection, entry.id, called, rows.checksum)

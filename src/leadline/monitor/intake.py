@@ -76,18 +76,21 @@ def segment_key(values: Sequence[Any]) -> str:
     return json.dumps([value.item() if isinstance(value, np.generic) else value for value in values], default=str)
 
 
-def to_outputs(value: Any, model: Estimator) -> Outputs:
-    """Return rows in whatever form as outputs: as the model learned to read them."""
+def to_outputs(value: Any, model: Estimator, memory_limit: int | str | None = None) -> Outputs:
+    """Return rows in whatever form as outputs, as the model learned to read them; labels may be missing."""
     if isinstance(value, Outputs):
         return value
     if isinstance(value, str | Path):
-        return read_outputs(value, classes=model.class_names, columns=model.columns_)
+        return read_outputs(
+            value, classes=model.class_names, columns=model.columns_, late_labels=True, memory_limit=memory_limit
+        )
     table = _arrow(value)
     if table is None:
         raise InputError(
             f"outputs must be leadline.Outputs, a table, an accumulator or a file; got {type(value).__name__}."
         )
-    return outputs_of(from_table(table, model.columns_ or Columns()), model.class_names, model.columns_)
+    contents = from_table(table, model.columns_ or Columns())
+    return outputs_of(contents, model.class_names, model.columns_, late_labels=True)
 
 
 def file_stamp(outputs: Any) -> str | None:

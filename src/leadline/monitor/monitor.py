@@ -137,6 +137,8 @@ class Monitor(Showing, Telling):
         time: str | datetime | np.datetime64 | None = None,
         id: str | None = None,
         batch: str | None = None,
+        *,
+        memory_limit: int | str | None = None,
     ) -> Added:
         """Add unlabelled outputs, each row to the window and segment that it belongs to.
 
@@ -154,13 +156,15 @@ class Monitor(Showing, Telling):
         batch
             The name of these rows: a batch that was added is not added again, however often that is tried. None for the
             checksum of the rows.
+        memory_limit
+            How much memory a file may take, as for ``read_outputs``.
 
         Returns
         -------
         Added
             Whether it was new, and the windows it went to.
         """
-        found = self._add(name, outputs, time, id, batch)
+        found = self._add(name, outputs, time, id, batch, memory_limit)
         if found.new:
             self.refresh(name)
         return found
@@ -171,6 +175,7 @@ class Monitor(Showing, Telling):
         *places: str | Path,
         time: str | datetime | None = None,
         id: str | None = None,
+        memory_limit: int | str | None = None,
         progress: Callable[[int, int, str], None] | None = None,
     ) -> list[Added]:
         """Add the files that paths, folders or patterns mean, a batch each, called by its path.
@@ -186,7 +191,7 @@ class Monitor(Showing, Telling):
             if progress is not None:
                 progress(done, len(paths), f"add {path}")
             try:
-                found.append(self._add(name, path, time, id, path))
+                found.append(self._add(name, path, time, id, path, memory_limit))
             except InputError as error:
                 wrong.append(f"{path}: {str(error).removeprefix(f'{path}: ')}")
         if any(one.new for one in found):
@@ -196,10 +201,15 @@ class Monitor(Showing, Telling):
             raise InputError(wrong[0] + (others if len(paths) > 1 else ""))
         return found
 
-    def _add(self, name: str, outputs: Any, time: Any, id: str | None, batch: str | None) -> Added:
+    def _add(
+        self, name: str, outputs: Any, time: Any, id: str | None, batch: str | None, memory_limit: int | str | None
+    ) -> Added:
         """Add a batch, and leave its windows to be estimated."""
         entry, model = self._entry(name)
-        return add_outputs(self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock())
+        return add_outputs(
+            self.store, entry, model, outputs, time=time, id=id, batch=batch, now=self._clock(),
+            memory_limit=memory_limit,
+        )  # fmt: skip
 
     def add_labels(
         self, name: str, ids: Any, labels: Any, *, plan: LabelPlan | None = None, cuts: Any = None

@@ -9,6 +9,7 @@ from leadline.numeric import normal_quantile
 from leadline.report.assumptions import Verdict
 from leadline.report.lines import ClassLine, SegmentLine
 from leadline.results.estimate import Estimate
+from leadline.results.gate import Gate
 from leadline.results.render import percent
 
 _WITHIN = 0.05  # labels that are worth their price tell the accuracy at least so well
@@ -57,23 +58,30 @@ def labels_needed(estimate: Estimate) -> int:
     return min(estimate.n_samples, math.ceil(n / (1 + n / estimate.n_samples)))
 
 
-def gate_verdict(estimate: Estimate, min_accuracy: float, below: int, segments: int) -> str:
-    """Return whether an estimate, and those of its segments, are as high as asked for.
+def gate_verdict(estimate: Estimate, gate: Gate, source_accuracy: float, below: int, segments: int) -> str:
+    """Return whether an estimate, and those of its segments, are as high as asked for; empty where nothing was.
 
     Parameters
     ----------
     estimate
         Of the target.
-    min_accuracy
+    gate
         What was asked for.
+    source_accuracy
+        The accuracy on the source.
     below, segments
-        How many segments are below, of how many.
+        How many segments are below, of how many that have rows enough to be judged.
     """
-    asked = f"the {percent(min_accuracy)} asked for"
-    if estimate.accuracy < min_accuracy:
+    least = gate.least(source_accuracy)
+    if least is None:
+        return ""
+    asked = f"the {percent(least)} asked for"
+    if not estimate.accuracy >= least:
         told = f"Below {asked}."
-    elif estimate.interval[0] < min_accuracy:
+    elif not estimate.interval[0] >= least:
         told = f"Meets {asked}, but the interval does not rule out less."
+        if gate.judged == "lower-end":
+            told = f"Below {asked} with the lower end of its interval."
     else:
         told = f"Meets {asked} with its whole interval."
     return told + (f" Of {segments:,} segments, {below:,} {'is' if below == 1 else 'are'} below." if segments else "")

@@ -42,6 +42,7 @@ from leadline.report.lines import (
 )
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Segment
+from leadline.results.gate import Gate
 from leadline.results.render import percent, plain
 from leadline.results.words import covered, remarks, verdict
 from leadline.version import __version__
@@ -50,6 +51,14 @@ if TYPE_CHECKING:
     from leadline.estimators import Estimator
 
 _PACKAGES = ("numpy", "scipy", "numba", "POT", "matplotlib")
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """An estimate, of a target or of a segment of it, that breaks limits, and in what way."""
+
+    segment: Segment
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +83,10 @@ class TargetReport:
         What to do now.
     gate
         Whether the estimates are as high as asked for; empty where nothing was asked.
-    below
-        What is below: the target, or segments of it, listed or not.
+    failed
+        What is not as high as asked for: the target, or segments of it, listed or not.
+    n_judged, n_spared
+        How many estimates there are, and how many of them have too few rows to be judged.
     checks
         What can be checked without labels.
     explanation
@@ -96,7 +107,9 @@ class TargetReport:
     verdict: str
     next_step: str
     gate: str
-    below: tuple[Segment, ...]
+    failed: tuple[Failure, ...]
+    n_judged: int
+    n_spared: int
     checks: tuple[Check, ...]
     explanation: tuple[str, ...]
     methods: tuple[ComparisonRow, ...]
@@ -155,8 +168,8 @@ class Report:
         All methods on all targets.
     by
         The columns of segments, if any.
-    min_accuracy
-        How accurate the classifier should be; None where nothing was asked.
+    gate
+        How accurate the classifier should be.
     settings
         Options of each method, and whatever else the caller wants to be kept.
     versions
@@ -172,7 +185,7 @@ class Report:
     targets: tuple[TargetReport, ...]
     comparison: Comparison
     by: tuple[str, ...]
-    min_accuracy: float | None
+    gate: Gate
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     created: str
@@ -187,7 +200,8 @@ class Report:
             "targets": [target.to_dict() for target in self.targets],
             "mean_absolute_errors": self.comparison.mean_absolute_errors(),
             "by": list(self.by),
-            "min_accuracy": self.min_accuracy,
+            "min_accuracy": self.gate.min_accuracy,
+            "max_drop": self.gate.max_drop,
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "created": self.created,
@@ -216,7 +230,7 @@ def build_report(
     method: str | None = None,
     methods: Iterable[str] | None = None,
     by: Sequence[str] | str = (),
-    min_accuracy: float | None = None,
+    gate: Gate | None = None,
     with_labels: Mapping[str, Estimate] | None = None,
     seed: int = 0,
     confidence_level: float = 0.9,
@@ -240,7 +254,7 @@ def build_report(
         All methods to show side by side; None for every one.
     by
         Metadata columns, as ``Estimator.estimate_by`` takes them; each combination of values becomes a segment.
-    min_accuracy
+    gate
         How accurate the classifier should be, on each target and each segment; None to ask for nothing.
     with_labels
         By target, what :func:`leadline.estimate_with_labels` says of those that people labelled some rows of.
@@ -265,15 +279,13 @@ def build_report(
     if model is not None:
         _check_model(model, method, source)
     main = model.method if model is not None else method or default_method()
-    by = (by,) if isinstance(by, str) else tuple(by)
+    by, gate = (by,) if isinstance(by, str) else tuple(by), gate or Gate()
     names = list(dict.fromkeys([main, *(METHODS if methods is None else methods)]))
     plan = [planned for planned in plan_fits(names, (seed,)) if model is None or planned[0] != main]
     if not targets:
         raise InputError("targets must have at least one entry; got none.")
     if source.labels is None:
         raise InputError("source must have labels; got logits only.")
-    if min_accuracy is not None and not 0.0 <= min_accuracy <= 1.0:
-        raise InputError(f"min_accuracy must be a fraction from 0 to 1; got {min_accuracy:g}.")
     report = counting(progress, len(plan) + len(names) * len(targets))
     fits = [] if model is None else [Fitted(main, model.get_params().get("seed"), model, 0.0)]
     if plan:
@@ -286,7 +298,7 @@ def build_report(
         part = evaluate(fits, {name: target}, confidence_level=confidence_level, progress=report)
         rows.extend(part.rows)
         after = (with_labels or {}).get(name)
-        parts.append(_target(fitted[main], name, source, target, part, by, min_accuracy, after))
+        parts.append(_target(fitted[main], name, source, target, part, by, gate, after))
     return Report(
         method=main,
         source={
@@ -300,7 +312,7 @@ def build_report(
         targets=tuple(parts),
         comparison=Comparison(tuple(rows), confidence_level),
         by=by,
-        min_accuracy=min_accuracy,
+        gate=gate,
         settings={
             "seed": seed,
             "options": {name: estimator.get_params() for name, estimator in fitted.items()},
@@ -342,7 +354,7 @@ def _target(
     target: Outputs,
     comparison: Comparison,
     by: Sequence[str],
-    min_accuracy: float | None,
+    gate: Gate,
     with_labels: Estimate | None,
 ) -> TargetReport:
     """Put together what is said about one target."""
@@ -369,10 +381,11 @@ def _target(
     segments = () if found is None else segment_lines(found)
     classes = class_lines(estimate, source, target, shares)
     whole, parts = Segment({}, final, target.accuracy), () if found is None else found.rows
-    below = [one for one in (whole, *parts) if min_accuracy is not None and one.estimate.accuracy < min_accuracy]
-    gate = ""
-    if min_accuracy is not None:
-        gate = gate_verdict(final, min_accuracy, sum(bool(one.group) for one in below), len(parts))
+    accuracy = estimator.source_accuracy_
+    failures = [Failure(one, tuple(gate.failures(one, accuracy))) for one in (whole, *parts)]
+    failed = tuple(failure for failure in failures if failure.reasons)
+    spared = sum(map(gate.leaves_out, parts)) if gate.is_set else 0
+    below = sum(bool(failure.segment.group) for failure in failed)
     return TargetReport(
         name=name,
         estimate=estimate,
@@ -381,8 +394,10 @@ def _target(
         answer=answer,
         verdict=verdict(estimate.shift),
         next_step=next_step(final, worst(checks), segments or classes),
-        gate=gate,
-        below=tuple(below),
+        gate=gate_verdict(final, gate, accuracy, below, len(parts) - spared),
+        failed=failed,
+        n_judged=1 + len(parts),
+        n_spared=spared,
         checks=tuple(checks),
         explanation=tuple(filter(None, [*remarks(estimate), covered(estimate)])),
         methods=comparison.rows,

@@ -46,8 +46,9 @@ def advice(report: Report) -> dict[str, str]:
     number = len(report.targets)
     if number > 1:
         told = {f"{key}, {first.name}": text for key, text in told.items() if key != "Asked for"}
-        if report.min_accuracy is not None:
-            below = sum(bool(target.below) for target in report.targets)
-            asked = percent(report.min_accuracy)
+        least = report.gate.least(report.source["accuracy"])
+        if least is not None:
+            below = sum(bool(target.failed) for target in report.targets)
+            asked = percent(least)
             told["Asked for"] = f"Of {number} targets, {below} are below the {asked} asked for, as a whole or in part."
     return {key: text for key, text in told.items() if text}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from leadline.errors import InputError
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Segment
 
@@ -37,6 +38,12 @@ class Gate:
     judged: Judged = "estimate"
     min_samples: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse limits that nothing can keep or break."""
+        for name, limit in (("min_accuracy", self.min_accuracy), ("max_drop", self.max_drop)):
+            if limit is not None and not 0.0 <= limit <= 1.0:
+                raise InputError(f"{name} must be a fraction from 0 to 1; got {limit:g}.")
+
     @property
     def is_set(self) -> bool:
         """Whether there is a limit to keep."""
@@ -45,6 +52,11 @@ class Gate:
     def leaves_out(self, segment: Segment) -> bool:
         """Say whether a segment has too few rows to be judged."""
         return bool(segment.group) and segment.estimate.n_samples < self.min_samples
+
+    def least(self, source_accuracy: float) -> float | None:
+        """Return the accuracy that keeps all limits, given that on the source; None where there are none."""
+        limits = [self.min_accuracy, None if self.max_drop is None else source_accuracy - self.max_drop]
+        return max((limit for limit in limits if limit is not None), default=None)
 
     def failures(self, segment: Segment, source_accuracy: float) -> list[str]:
         """Return what is wrong with an estimate, a text for each limit that it breaks.

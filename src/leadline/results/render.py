@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from leadline.errors import InputError
 from leadline.results.printing import printable
 
 BAR_WIDTH = 20
+_LONGEST_NAME = 40  # characters; longer texts in a column of words are sentences
+_MOST_PARTS = 2  # into which a table with long names is divided
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -183,7 +186,10 @@ def _table(document: Document, console: Console) -> str:
             if table.title:
                 console.print(Text(printable(table.title), style="bold"))
             for part in _fitting(table, console.width):
-                console.print(_rich_table(part, console))
+                if sum(_least_widths(part)) > console.width + 1:
+                    _print_records(part, console)
+                else:
+                    console.print(_rich_table(part, console))
                 console.print()
         for note in document.notes:
             console.print(Text(printable(note), style="dim"))
@@ -197,20 +203,19 @@ def _table(document: Document, console: Console) -> str:
 
 def _fitting(table: Table, width: int) -> list[Table]:
     """Divide a table whose numbers do not fit beside each other into several, each with all columns of words."""
-    rows = _cells(table)
-    title_widths = [max(map(cell_len, printable(title).split(" "))) for title in table.header]
-    widths = [1 + max(pair) for pair in zip(_widths(rows, len(table.header)), title_widths, strict=True)]
+    rows, widths = _cells(table), _least_widths(table)
     words = [i for i in range(len(widths)) if i in table.left]
     numbers = [i for i in range(len(widths)) if i not in table.left]
     room = width - sum(widths[i] for i in words)
-    barred = any(cell.bar is not None for row in rows for cell in row)
-    if barred or not numbers or sum(widths[i] for i in numbers) <= room or room < max(widths[i] for i in numbers):
+    if not numbers or sum(widths[i] for i in numbers) <= room or room < max(widths[i] for i in numbers):
         return [table]
     parts: list[list[int]] = [[]]
     for i in numbers:
         if parts[-1] and sum(widths[j] for j in (*parts[-1], i)) > room:
             parts.append([])
         parts[-1].append(i)
+    if room < width // 2 and len(parts) > _MOST_PARTS:
+        return [table]  # long names, over and over, for a number or two beside them
     return [
         Table(
             [table.header[i] for i in (*words, *part)],
@@ -219,6 +224,32 @@ def _fitting(table: Table, width: int) -> list[Table]:
         )
         for part in parts
     ]
+
+
+def _least_widths(table: Table) -> list[int]:
+    """Return the room that each column needs, with a space: names and numbers are whole, sentences may be broken."""
+    rows, found = _cells(table), []
+    for i, title in enumerate(table.header):
+        texts = [printable(row[i].text) for row in rows]
+        is_prose = i in table.left and max(map(cell_len, texts), default=0) > _LONGEST_NAME
+        parts = [part for text in texts for part in (text.split(" ") if is_prose else [text])]
+        found.append(1 + max(map(cell_len, [*parts, *printable(title).split(" ")])))
+    return found
+
+
+def _print_records(table: Table, console: Console) -> None:
+    """Print a table that is too wide line by line, below the first name of each row; names are never broken."""
+    titles = [printable(title) for title in table.header]
+    first, *others = sorted(range(len(titles)), key=lambda i: (i not in table.left, i))
+    for row in _cells(table):
+        console.print(Text(printable(row[first].text) or titles[first], style="bold"), soft_wrap=True)
+        for i in others:
+            if not (text := printable(row[i].text)):
+                continue
+            whole = [f"  {titles[i]}: {text}"]
+            lines = wrap(whole[0].strip(), console.width - 2, subsequent_indent="  ", break_long_words=False)
+            for line in whole if len(text) <= _LONGEST_NAME else [f"  {line}" for line in lines]:
+                console.print(Text(line, style=row[i].style), soft_wrap=True)
 
 
 def _cells(table: Table) -> list[list[Cell]]:
@@ -242,7 +273,8 @@ def _rich_table(table: Table, console: Console) -> RichTable:
         header = [title.replace(" ", "\n") if broken else title for title in map(printable, table.header)]
         titles = [max(map(cell_len, title.split("\n"))) for title in header]
         free = console.width - sum(widths[i] if i in barred else max(widths[i], titles[i]) for i in columns)
-        if free >= len(columns):
+        over = sum(max(0, titles[i] - widths[i]) for i in barred)  # bars stand below the rest of their titles
+        if free - over >= len(columns):
             break
     gap = 2 if free - 2 * len(columns) >= (BAR_WIDTH + 1) * len(barred) else 1
     room = (free - gap * len(columns)) // len(barred) - 1 if barred else 0
@@ -253,7 +285,8 @@ def _rich_table(table: Table, console: Console) -> RichTable:
     for i, title in enumerate(header):
         words = i in table.left
         side: Literal["left", "right"] = "left" if words or i in barred else "right"
-        laid_out.add_column(Text(title), justify=side, no_wrap=not words, overflow="fold")
+        whole = words and widths[i] <= _LONGEST_NAME
+        laid_out.add_column(Text(title), justify=side, no_wrap=whole or not words, overflow="fold")
     for row in rows:
         laid_out.add_row(*(_rich_cell(row[i], widths[i] if i in barred else 0, length, unicode) for i in columns))
     return laid_out

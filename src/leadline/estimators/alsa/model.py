@@ -16,7 +16,7 @@ from leadline.estimators.alsa.folds import assign_folds, fold_slices, joined_his
 from leadline.estimators.alsa.geometry import Geometry, lift_for, place_vectors, with_lift, without_lift
 from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import MAX_WIDTH
-from leadline.estimators.alsa.options import check_options
+from leadline.estimators.alsa.options import check_ranges
 from leadline.estimators.alsa.reach import alpha_of_threshold, harmless_threshold, rectification_threshold
 from leadline.estimators.alsa.training import (
     PARTS,
@@ -28,6 +28,7 @@ from leadline.estimators.alsa.training import (
     train,
 )
 from leadline.estimators.base import Estimator
+from leadline.estimators.integrity import require
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import sigmoid
 from leadline.shift.judgement import Judgement
@@ -235,8 +236,16 @@ class ALSA(Estimator):
         """The name of this method in ``leadline.METHODS``."""
         return "alsa-g" if self.influence_kind == "gaussian" else "alsa-e"
 
+    def _check_options(self) -> None:
+        super()._check_options()
+        check_ranges(self)
+
+    def _check_learned(self) -> None:
+        require(abs(self.threshold_) < np.inf and 0.0 < self.alpha_ <= 1.0, "threshold_ or alpha_ is out of range")
+        numbers = (value for epoch in self.history_ for value in dict(epoch).values())
+        require(all(isinstance(value, int | float) for value in numbers), "history_ holds no numbers")
+
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
-        check_options(self)
         predicted = logits.argmax(axis=1)
         correct = predicted == labels
         n, c = logits.shape
