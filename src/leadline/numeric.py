@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline import rowwise
 from leadline.data.outputs import FloatArray
 
 Array = NDArray[np.float64]
@@ -27,12 +28,19 @@ def sigmoid(x: FloatArray) -> Array:
     return np.asarray(np.where(np.asarray(x) >= 0, 1.0, decay) / (1.0 + decay))
 
 
+def _compiled(values: FloatArray) -> bool:
+    """Say whether an array is worth the compiled loops; NumPy is as fast with single precision."""
+    return values.dtype == np.float64 and values.size >= rowwise.WORTH_IT_FROM
+
+
 def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return log softmax(logits / temperature) in float64, shape (n, c).
 
     The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
     1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
     """
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.log_softmax(logits, temperature)
     shifted = np.array(logits, dtype=np.float64)
     shifted -= shifted.max(axis=1, keepdims=True)
     shifted /= temperature
@@ -52,6 +60,8 @@ def top_two(
     Log-odds rank like confidence but do not saturate. The top class is that of the largest logit unless given, shape
     (n,); its log-odds are then negative where others are likelier.
     """
+    if _compiled(logits):
+        return rowwise.top_two(logits, top)
     rows = np.arange(len(logits))
     top = logits.argmax(axis=1) if top is None else top
     rest = logits.copy()
@@ -74,10 +84,41 @@ def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
 
 def softmax(logits: FloatArray) -> FloatArray:
     """Return softmax over the classes, shape (n, c), in the precision of the logits."""
+    if _compiled(logits):
+        return rowwise.softmax(logits)[0]
     exponentials: FloatArray = logits - logits.max(axis=1, keepdims=True)
     np.exp(exponentials, out=exponentials)
     exponentials /= exponentials.sum(axis=1, keepdims=True)
     return exponentials
+
+
+def read(
+    logits: FloatArray,
+    temperature: float = 1.0,
+    *,
+    bias: Array | None = None,
+    classes: NDArray[np.intp] | None = None,
+    entropy: bool = False,
+) -> rowwise.Reading:
+    """Return what softmax(logits / temperature + bias) says of one class of each row: see :func:`rowwise.read`."""
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.read(logits, temperature, bias=bias, classes=classes, entropy=entropy)
+    scores = np.asarray(logits, dtype=np.float64) / temperature
+    if bias is not None:
+        scores = scores + bias
+    chosen = scores.argmax(axis=1) if classes is None else classes
+    scores -= scores.max(axis=1, keepdims=True)
+    own = of_class(scores, chosen)
+    exponentials = np.exp(scores)
+    exponentials[np.arange(len(scores)), chosen] = 0.0
+    others = exponentials.sum(axis=1)
+    found = rowwise.Reading(chosen, own, others, np.empty(0))
+    if not entropy:
+        return found
+    # p log p, in which the logarithm of each p is its exponent less that of the denominator
+    along = np.einsum("ij,ij->i", exponentials, scores) + np.exp(own) * own
+    rest = others + np.expm1(own)
+    return found._replace(negative_entropy=along / (1.0 + rest) - np.log1p(rest))
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float) -> float:

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline import rowwise
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import of_class
 
@@ -87,12 +88,14 @@ class Sample:
 
 def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=logits.shape[1], dtype=np.uint64) | np.uint64(1)
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return _spread(rowwise.hashes(logits, factors))
     # Adding zero makes -0 and 0 the same bits.
     bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
-    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=bits.shape[1:], dtype=np.uint64)
     mixed = np.zeros(len(bits), dtype=np.uint64)
     for column in range(len(factors)):
-        mixed += bits[:, column] * (factors[column] | np.uint64(1))
+        mixed += bits[:, column] * factors[column]
         mixed ^= mixed >> np.uint64(29)
     return _spread(mixed)
 

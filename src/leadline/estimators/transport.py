@@ -17,7 +17,7 @@ from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved, drive
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import of_class
+from leadline.numeric import log_softmax, of_class
 from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
@@ -44,8 +44,7 @@ class TransportEstimator(SoftmaxEstimator):
         super().__init__(temperature_scaling=temperature_scaling)
         self.solver = solver
 
-    def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
-        del log_probabilities, predicted
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
         if self.solver not in ("auto", "exact", "dual"):
             raise InputError(f"solver must be 'auto', 'exact' or 'dual'; got {self.solver!r}.")
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
@@ -73,6 +72,10 @@ class TransportEstimator(SoftmaxEstimator):
         """Return the columns of the labels that the source has."""
         labels = self._labels
         return columns if len(labels) == self.n_classes_ else columns[:, labels]
+
+    def _log_softmax(self, logits: FloatArray) -> Array:
+        """Return calibrated log-probabilities, shape (n, c)."""
+        return log_softmax(self.source_.outputs(logits), self.temperature_)
 
     def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
