@@ -72,11 +72,6 @@ def top_two(
     return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
 
 
-def negative_entropy(log_probabilities: FloatArray) -> FloatArray:
-    """Return the sum of p log p of each row, shape (n,): larger for surer predictions."""
-    return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
-
-
 def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
     """Return of each row of values, shape (n, c), that of its class, shape (n,), in float64."""
     return np.asarray(values[np.arange(len(values)), classes], dtype=np.float64)
@@ -84,12 +79,20 @@ def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
 
 def softmax(logits: FloatArray) -> FloatArray:
     """Return softmax over the classes, shape (n, c), in the precision of the logits."""
+    return softmax_with_total(logits)[0]
+
+
+def softmax_with_total(logits: FloatArray, bias: Array | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return softmax(logits + bias), shape (n, c), and the logarithms of its denominators, shape (n,)."""
     if _compiled(logits):
-        return rowwise.softmax(logits)[0]
-    exponentials: FloatArray = logits - logits.max(axis=1, keepdims=True)
+        return rowwise.softmax(logits, bias=bias)
+    exponentials: FloatArray = logits.copy() if bias is None else logits + bias.astype(logits.dtype)
+    highest = exponentials.max(axis=1, keepdims=True)
+    exponentials -= highest
     np.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum(axis=1, keepdims=True)
-    return exponentials
+    total = exponentials.sum(axis=1, keepdims=True)
+    exponentials /= total
+    return exponentials, (np.log(total) + highest)[:, 0]
 
 
 def read(
@@ -109,7 +112,7 @@ def read(
     chosen = scores.argmax(axis=1) if classes is None else classes
     scores -= scores.max(axis=1, keepdims=True)
     own = of_class(scores, chosen)
-    exponentials = np.exp(scores)
+    exponentials = np.exp(np.maximum(scores, rowwise.LEAST_EXPONENT))
     exponentials[np.arange(len(scores)), chosen] = 0.0
     others = exponentials.sum(axis=1)
     found = rowwise.Reading(chosen, own, others, np.empty(0))

@@ -179,6 +179,9 @@ class GroupSamples:
         missing = int(groups.max(initial=-1)) + 1 - len(self._limits)
         if missing > 0:
             self._limits = np.concatenate([self._limits, np.full(missing, _LARGEST)])
+        if len(self._limits) == 1:
+            # Without this, the first block of many would be sorted in whole.
+            self._limits[0] = min(self._limits[0], _smallest(keys, self.size(1, logits.shape[1])))
         near = keys <= self._limits[groups]
         if near.any():
             self._kept.append((groups[near], keys[near], counts[near], logits[near]))
@@ -215,3 +218,12 @@ class GroupSamples:
         start, stop = np.searchsorted(groups, [group, group + 1])
         rows = slice(start, min(stop, start + size))
         return Sample(size, keys[rows], logits[rows], counts[rows]) if stop > start else None
+
+
+def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:
+    """Return a number that so many distinct hashes, shape (n,), are at or below, and few more; the largest if unknown."""
+    if len(keys) < 4 * size:
+        return np.uint64(_LARGEST)
+    guess = np.uint64(int(2 * size / len(keys) * _LARGEST))  # hashes are spread evenly
+    few = np.unique(keys[keys <= guess])
+    return few[size - 1] if len(few) >= size else np.uint64(_LARGEST)

@@ -17,8 +17,9 @@ from leadline.threads import slices, team
 Array = NDArray[np.float64]
 Matrix = NDArray[np.floating[Any]]
 
-WORTH_IT_FROM = 1 << 16  # values; below, NumPy is done before the compiled loops are loaded
-_SLICE_VALUES = 1 << 17  # half a megabyte or one: a thread's share at a time
+WORTH_IT_FROM = 1 << 17  # values; below, NumPy is done before the compiled loops are loaded
+LEAST_EXPONENT = -708.0  # exponentials of less are held at that of this one, 3e-308: no logarithm is infinite
+_SLICE_VALUES = 1 << 16  # a quarter of a megabyte or a half: a thread's share at a time
 
 
 class Reading(NamedTuple):
