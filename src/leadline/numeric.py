@@ -124,6 +124,18 @@ def read(
     return found._replace(negative_entropy=along / (1.0 + rest) - np.log1p(rest))
 
 
+def assign(logits: FloatArray, temperature: float, potentials: Array) -> rowwise.Assigned:
+    """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.assign(logits, temperature, potentials)
+    probabilities = softmax(np.asarray(logits, dtype=np.float64) / temperature)
+    scores = probabilities + potentials
+    rows, labels = np.arange(len(scores)), scores.argmax(axis=1)
+    best = scores[rows, labels]
+    scores[rows, labels] = -np.inf
+    return rowwise.Assigned(labels, of_class(probabilities, labels), best, best - scores.max(axis=1))
+
+
 def golden_section(function: Callable[[float], float], low: float, high: float) -> float:
     """Return the minimum of a unimodal function to 1e-6.
 

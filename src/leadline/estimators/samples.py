@@ -56,16 +56,22 @@ class Sample:
     @classmethod
     def of(cls, logits: FloatArray, size: int) -> Self:
         """Sample a block of rows, shape (n, c)."""
-        keys = hashes(logits)
+        return cls.by(hashes(logits), logits, size)
+
+    @classmethod
+    def by(cls, keys: NDArray[np.uint64], logits: FloatArray, size: int) -> Self:
+        """Keep the rows, shape (n, c), with the smallest keys, shape (n,), in place of hashes: equal rows have one."""
         found, first, counts = np.unique(keys, return_index=True, return_counts=True)
         return cls(size, found[:size], np.array(logits[first[:size]]), counts[:size].astype(np.float64))
 
     def __add__(self, other: Sample) -> Sample:
         """Merge the samples of two blocks; exact, in any order."""
+        size = min(self.size, other.size)
+        if len(self) >= size:  # most of what comes late is of no interest
+            other = other.cut(int(np.searchsorted(other.keys, self.keys[size - 1], side="right")))
         keys = np.concatenate([self.keys, other.keys])
         found, first, places = np.unique(keys, return_index=True, return_inverse=True)
         counts = np.bincount(places.reshape(-1), weights=np.concatenate([self.counts, other.counts]))
-        size = min(self.size, other.size)
         logits = np.concatenate([self.logits, other.logits])[first[:size]]
         return Sample(size, found[:size], logits, counts[:size].astype(np.float64))
 
@@ -225,5 +231,6 @@ def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:
     if len(keys) < 4 * size:
         return np.uint64(_LARGEST)
     guess = np.uint64(int(2 * size / len(keys) * _LARGEST))  # hashes are spread evenly
-    few = np.unique(keys[keys <= guess])
-    return few[size - 1] if len(few) >= size else np.uint64(_LARGEST)
+    few = np.sort(keys[keys <= guess])
+    distinct = few[np.concatenate([[True], few[1:] != few[:-1]])] if len(few) else few
+    return distinct[size - 1] if len(distinct) >= size else np.uint64(_LARGEST)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
+from leadline.estimators.samples import Sample
 
 Array = NDArray[np.float64]
 Sums = Mapping[str, Array]
@@ -110,11 +111,14 @@ class Reduced:
     rows
         What each row adds to the sums, where that says it all: sums by group need no further look at the logits. Not
         carried when blocks are added.
+    kept
+        Some of the rows, for methods of many passes.
     """
 
     sums: Sums
     values: Array | None = None
     rows: Rows | None = None
+    kept: Sample | None = None
 
     @classmethod
     def from_values(
@@ -150,7 +154,8 @@ class Reduced:
 
     def __add__(self, other: Reduced) -> Reduced:
         """Merge two blocks; exact up to the rounding of float64, in any order."""
-        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()})
+        kept = None if self.kept is None or other.kept is None else self.kept + other.kept
+        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()}, kept=kept)
 
 
 def _add_at(total: Array, places: NDArray[np.intp], amounts: Array | None = None) -> None:

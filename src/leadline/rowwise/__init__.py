@@ -45,7 +45,18 @@ class Reading(NamedTuple):
     @property
     def probability(self) -> Array:
         """The probability of the class."""
-        return 1.0 / (1.0 + self.others) if not self.own.any() else np.exp(self.log_probability)
+        amount = self._amount
+        return np.asarray(amount / (amount + self.others))
+
+    @property
+    def improbability(self) -> Array:
+        """One less the probability, with all digits where that is near one."""
+        return np.asarray(self.others / (self._amount + self.others))
+
+    @property
+    def _amount(self) -> Array | float:
+        """The exponential of the class itself."""
+        return np.exp(self.own) if self.own.any() else 1.0
 
     @property
     def log_probability(self) -> Array:
