@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline import rowwise
 from leadline.data.outputs import FloatArray
 
 Array = NDArray[np.float64]
@@ -27,12 +28,19 @@ def sigmoid(x: FloatArray) -> Array:
     return np.asarray(np.where(np.asarray(x) >= 0, 1.0, decay) / (1.0 + decay))
 
 
+def _compiled(values: FloatArray) -> bool:
+    """Say whether an array is worth the compiled loops; NumPy is as fast with single precision."""
+    return values.dtype == np.float64 and values.size >= rowwise.WORTH_IT_FROM
+
+
 def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return log softmax(logits / temperature) in float64, shape (n, c).
 
     The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
     1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
     """
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.log_softmax(logits, temperature)
     shifted = np.array(logits, dtype=np.float64)
     shifted -= shifted.max(axis=1, keepdims=True)
     shifted /= temperature
@@ -52,6 +60,8 @@ def top_two(
     Log-odds rank like confidence but do not saturate. The top class is that of the largest logit unless given, shape
     (n,); its log-odds are then negative where others are likelier.
     """
+    if _compiled(logits):
+        return rowwise.top_two(logits, top)
     rows = np.arange(len(logits))
     top = logits.argmax(axis=1) if top is None else top
     rest = logits.copy()
@@ -62,11 +72,6 @@ def top_two(
     return top, second, best - highest - np.log(np.exp(rest - highest[:, None]).sum(axis=1))
 
 
-def negative_entropy(log_probabilities: FloatArray) -> FloatArray:
-    """Return the sum of p log p of each row, shape (n,): larger for surer predictions."""
-    return np.asarray((np.exp(log_probabilities) * log_probabilities).sum(axis=1))
-
-
 def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
     """Return of each row of values, shape (n, c), that of its class, shape (n,), in float64."""
     return np.asarray(values[np.arange(len(values)), classes], dtype=np.float64)
@@ -74,10 +79,61 @@ def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
 
 def softmax(logits: FloatArray) -> FloatArray:
     """Return softmax over the classes, shape (n, c), in the precision of the logits."""
-    exponentials: FloatArray = logits - logits.max(axis=1, keepdims=True)
+    return softmax_with_total(logits)[0]
+
+
+def softmax_with_total(logits: FloatArray, bias: Array | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return softmax(logits + bias), shape (n, c), and the logarithms of its denominators, shape (n,)."""
+    if _compiled(logits):
+        return rowwise.softmax(logits, bias=bias)
+    exponentials: FloatArray = logits.copy() if bias is None else logits + bias.astype(logits.dtype)
+    highest = exponentials.max(axis=1, keepdims=True)
+    exponentials -= highest
     np.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum(axis=1, keepdims=True)
-    return exponentials
+    total = exponentials.sum(axis=1, keepdims=True)
+    exponentials /= total
+    return exponentials, (np.log(total) + highest)[:, 0]
+
+
+def read(
+    logits: FloatArray,
+    temperature: float = 1.0,
+    *,
+    bias: Array | None = None,
+    classes: NDArray[np.intp] | None = None,
+    entropy: bool = False,
+) -> rowwise.Reading:
+    """Return what softmax(logits / temperature + bias) says of one class of each row: see :func:`rowwise.read`."""
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.read(logits, temperature, bias=bias, classes=classes, entropy=entropy)
+    scores = np.asarray(logits, dtype=np.float64) / temperature
+    if bias is not None:
+        scores = scores + bias
+    chosen = scores.argmax(axis=1) if classes is None else classes
+    scores -= scores.max(axis=1, keepdims=True)
+    own = of_class(scores, chosen)
+    exponentials = np.exp(np.maximum(scores, rowwise.LEAST_EXPONENT))
+    exponentials[np.arange(len(scores)), chosen] = 0.0
+    others = exponentials.sum(axis=1)
+    found = rowwise.Reading(chosen, own, others, np.empty(0))
+    if not entropy:
+        return found
+    # p log p, in which the logarithm of each p is its exponent less that of the denominator
+    along = np.einsum("ij,ij->i", exponentials, scores) + np.exp(own) * own
+    rest = others + np.expm1(own)
+    return found._replace(negative_entropy=along / (1.0 + rest) - np.log1p(rest))
+
+
+def assign(logits: FloatArray, temperature: float, potentials: Array) -> rowwise.Assigned:
+    """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return rowwise.assign(logits, temperature, potentials)
+    probabilities = softmax(np.asarray(logits, dtype=np.float64) / temperature)
+    scores = probabilities + potentials
+    rows, labels = np.arange(len(scores)), scores.argmax(axis=1)
+    best = scores[rows, labels]
+    scores[rows, labels] = -np.inf
+    return rowwise.Assigned(labels, of_class(probabilities, labels), best, best - scores.max(axis=1))
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float) -> float:

@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 from leadline import InputError
 from leadline.estimators import ConfidenceTransport, ThresholdedTransport, load
 from leadline.estimators.base import Reduced
+from leadline.estimators.samples import Sample
 from leadline.estimators.transport import TransportEstimator, _matching_cost, _pieces
 from leadline.numeric import log_softmax
 
@@ -172,16 +173,36 @@ def test_blocks_of_any_size_and_order_give_the_same(kind: type[TransportEstimato
     np.testing.assert_allclose(by_class[0], by_class[1], atol=1e-7)
 
 
-def test_threads_and_tiles_change_nothing() -> None:
+def test_blocks_change_neither_counts_nor_the_rows_that_are_kept() -> None:
     model = ConfidenceTransport(solver="dual").fit(*classifier(500, 5, 13))
     target, _ = classifier(90_000, 5, 14, tilt=0.7)
-    assert target.size > 1 << 18  # enough for several threads
+    near = model.begin(Sample.of(target, 10_000), len(target), 1)
     small = [target[start : start + 7000] for start in range(0, len(target), 7000)]
-    for state in (model.start(), dict(model.start()) | {"epsilon": np.asarray(1e-4)}):
-        whole = model.reduce(target, state).sums
-        parts = fold(Reduced.__add__, (model.reduce(block, state) for block in small)).sums
-        for name, amount in whole.items():
-            np.testing.assert_allclose(amount, parts[name], rtol=1e-5, atol=1e-6 * len(target))
+    for state in (near, dict(near) | {"most": np.asarray(1000.0)}):
+        whole = model.reduce(target, state)
+        parts = fold(Reduced.__add__, (model.reduce(block, state) for block in small))
+        assert whole.kept is not None
+        assert parts.kept is not None
+        np.testing.assert_array_equal(parts.kept.keys, whole.kept.keys)
+        np.testing.assert_array_equal(parts.kept.logits, whole.kept.logits)
+        for name, amount in whole.sums.items():
+            np.testing.assert_array_equal(amount, parts.sums[name])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "c", "room"), [(20_000, 3, 2000), (20_000, 10, 2000), (6000, 60, 1000), (8000, 10, 300)])
+def test_a_sample_and_the_near_rows_give_what_all_rows_do(
+    kind: type[TransportEstimator], n: int, c: int, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = kind(solver="dual").fit(*classifier(1000, c, 5))
+    target, _ = classifier(n, c, 6, tilt=0.6)
+    target[: n // 4] = np.round(target[: n // 4])  # some ties
+    whole = model.estimate(target)
+    monkeypatch.setattr("leadline.estimators.transport._SOLVED_ROWS", room)
+    found = model.estimate(target)
+    np.testing.assert_allclose(found.accuracy, whole.accuracy, atol=1e-7)
+    assert found.diagnostics["duality_gap"] < 1e-6
+    assert found.diagnostics["passes"] <= 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

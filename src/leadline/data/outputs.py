@@ -276,8 +276,12 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None,
         narrow = array.dtype.kind == "f" and array.dtype.itemsize <= 4  # half precision or foreign byte order
         with np.errstate(over="ignore"):  # too large for float64: becomes infinite, and is refused as that
             array = array.astype(np.float32 if narrow else np.float64)
-    _require_finite(array, name)
-    if not partial and array.min() == array.max():
+    if n == 0:
+        return array
+    low, high = array.min(), array.max()
+    if not (low >= -LARGEST and high <= LARGEST):  # NaN is neither
+        _refuse_unusable(array, name)
+    if not partial and low == high:
         raise InputError(
             f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0]}. "
             "Check that the model's real outputs were stored."
@@ -309,7 +313,7 @@ def are_probabilities(logits: FloatArray) -> bool:
     return between
 
 
-def _require_finite(array: FloatArray, name: str) -> None:
+def _refuse_unusable(array: FloatArray, name: str) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first; block by block, so that a large array needs no copy."""
     start = 0
     for block in row_blocks(array):

@@ -204,7 +204,9 @@ class Job:
         of_groups = partial.where(f"not {IS_ALL}").groupBy(*(functions.col(f"`{name}`") for name in names))
         counts = of_groups.agg(functions.sum(ROWS).alias(ROWS)).toArrow().to_pylist()
         labels = [tuple(row[name] for name in names) for row in counts]
-        largest = largest_groups({i: row[ROWS] for i, row in enumerate(counts)}, MOST_JUDGED)
+        # Methods of many passes begin with the sample of each group; for judging, the largest groups are enough.
+        most_groups = len(labels) if self.estimator.passes == "many" else MOST_JUDGED
+        largest = largest_groups({i: row[ROWS] for i, row in enumerate(counts)}, most_groups)
         size = GroupSamples(most).size(len(labels), self.estimator.n_classes_)
         return {labels[i]: size for i in largest}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
 
-_COUNTS, _SAMPLE, _SUMS = "counts", "sample.", "sums."
+_COUNTS, _SAMPLE, _KEPT, _SUMS = "counts", "sample.", "kept.", "sums."
 _PARTS = ("keys", "logits", "counts")
 
 
@@ -52,10 +52,8 @@ def pack(parcel: Parcel) -> bytes:
     arrays: dict[str, NDArray[Any]] = {_COUNTS: np.ascontiguousarray(parcel.counts)}
     if parcel.reduced is not None:
         arrays |= {_SUMS + name: np.asarray(amount, order="C") for name, amount in parcel.reduced.sums.items()}
-    if parcel.sample is not None:
-        arrays |= {_SAMPLE + part: np.ascontiguousarray(getattr(parcel.sample, part)) for part in _PARTS}
-        arrays[_SAMPLE + "size"] = np.array([parcel.sample.size])
-    return bytes(save(arrays))
+        arrays |= _arrays(_KEPT, parcel.reduced.kept)
+    return bytes(save(arrays | _arrays(_SAMPLE, parcel.sample)))
 
 
 def unpack(data: bytes) -> Parcel:
@@ -63,12 +61,25 @@ def unpack(data: bytes) -> Parcel:
     from safetensors.numpy import load
 
     arrays = load(data)
-    sample = None
-    if _SAMPLE + "size" in arrays:
-        keys, logits, counts = (arrays[_SAMPLE + part] for part in _PARTS)
-        sample = Sample(int(arrays[_SAMPLE + "size"][0]), keys, logits, counts)
     sums = {name.removeprefix(_SUMS): array for name, array in arrays.items() if name.startswith(_SUMS)}
-    return Parcel(arrays[_COUNTS], Reduced(sums) if sums else None, sample)
+    reduced = Reduced(sums, kept=_sample(_KEPT, arrays)) if sums else None
+    return Parcel(arrays[_COUNTS], reduced, _sample(_SAMPLE, arrays))
+
+
+def _arrays(prefix: str, sample: Sample | None) -> dict[str, NDArray[Any]]:
+    """Return a sample as arrays whose names begin in one way; none for none."""
+    if sample is None:
+        return {}
+    arrays = {prefix + part: np.ascontiguousarray(getattr(sample, part)) for part in _PARTS}
+    return arrays | {prefix + "size": np.array([sample.size])}
+
+
+def _sample(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Sample | None:
+    """Undo :func:`_arrays`."""
+    if prefix + "size" not in arrays:
+        return None
+    keys, logits, counts = (arrays[prefix + part] for part in _PARTS)
+    return Sample(int(arrays[prefix + "size"][0]), keys, logits, counts)
 
 
 def merge(packed: Iterable[bytes]) -> Parcel:

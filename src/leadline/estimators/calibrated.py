@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import sigmoid, top_two
+from leadline.numeric import sigmoid
 
 Array = NDArray[np.float64]
 
@@ -49,21 +49,24 @@ class CalibratedConfidence(SoftmaxEstimator):
     intercept_: float
     offsets_: Array
 
-    def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
-        odds, correct = top_two(log_probabilities, predicted)[2], predicted == labels
-        self.slope_, self.intercept_, self.offsets_ = _fit_logistic(_bounded(odds), predicted, correct, self.n_classes_)
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
+        found = self._read(logits)
+        self.slope_, self.intercept_, self.offsets_ = _fit_logistic(
+            _bounded(found.log_odds), found.classes, found.classes == labels, self.n_classes_
+        )
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum calibrated confidences."""
-        top, _, odds = top_two(self._log_softmax(logits), logits.argmax(axis=1))
-        return Reduced.from_values(logits, sigmoid(self.slope_ * _bounded(odds) + self.intercept_ + self.offsets_[top]))
+        found = self._read(logits)
+        score = self.slope_ * _bounded(found.log_odds) + self.intercept_ + self.offsets_[found.classes]
+        return Reduced.from_predicted(found.classes, self.n_classes_, sigmoid(score))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return super()._diagnostics(state, total) | {"slope": self.slope_, "intercept": self.intercept_}
 
 
-def _bounded(odds: FloatArray) -> Array:
-    return np.clip(odds.astype(np.float64), -_MOST_ODDS, _MOST_ODDS)
+def _bounded(odds: Array) -> Array:
+    return np.clip(odds, -_MOST_ODDS, _MOST_ODDS)
 
 
 def _fit_logistic(odds: Array, top: NDArray[np.intp], correct: NDArray[np.bool_], c: int) -> tuple[float, float, Array]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.estimators.base import Estimator
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import log_softmax, negative_entropy, of_class
-from leadline.shift.calibration import fit_temperature, matching_threshold
+from leadline.numeric import read
+from leadline.rowwise import Reading
+from leadline.shift.calibration import fit_temperature, matching_threshold, reaches
 
 
 class SoftmaxEstimator(Estimator):
@@ -25,17 +26,18 @@ class SoftmaxEstimator(Estimator):
 
     def _fit(self, logits: FloatArray, labels: IntArray) -> None:
         self.temperature_ = fit_temperature(self.source_.outputs(logits), labels) if self.temperature_scaling else 1.0
-        self._fit_softmax(self._log_softmax(logits), logits.argmax(axis=1), labels)
+        self._fit_softmax(logits, labels)
 
     @abstractmethod
-    def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
-    ) -> None:
-        """Learn from calibrated log-probabilities (n, c), predicted classes (n,) and labels (n,) of the source."""
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
+        """Learn from the rows (n, c) and labels (n,) of the source, now that the temperature is known."""
 
-    def _log_softmax(self, logits: FloatArray) -> NDArray[np.float64]:
-        """Return calibrated log-probabilities, shape (n, c)."""
-        return log_softmax(self.source_.outputs(logits), self.temperature_)
+    def _read(self, logits: FloatArray, *, entropy: bool = False) -> Reading:
+        """Return what calibrated softmax says of the predicted class of each row."""
+        # Where a threshold decides, the predicted class need not be the likeliest one.
+        decided = self.source_.decision_threshold is not None
+        classes = logits.argmax(axis=1) if decided else None
+        return read(self.source_.outputs(logits), self.temperature_, classes=classes, entropy=entropy)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return {"temperature": self.temperature_}
@@ -54,14 +56,13 @@ class AverageConfidence(SoftmaxEstimator):
 
     method = "ac"
 
-    def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
-    ) -> None:
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
         pass
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences."""
-        return Reduced.from_values(logits, np.exp(of_class(self._log_softmax(logits), logits.argmax(axis=1))))
+        found = self._read(logits)
+        return Reduced.from_predicted(found.classes, self.n_classes_, found.probability)
 
 
 class DifferenceOfConfidence(SoftmaxEstimator):
@@ -80,15 +81,14 @@ class DifferenceOfConfidence(SoftmaxEstimator):
 
     source_confidence_: float
 
-    def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
-    ) -> None:
-        self.source_confidence_ = float(np.exp(of_class(log_probabilities, predicted)).mean())
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
+        self.source_confidence_ = float(self._read(logits).probability.mean())
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum confidences moved by the source's miscalibration."""
-        confidence = np.exp(of_class(self._log_softmax(logits), logits.argmax(axis=1)))
-        moved = Reduced.from_values(logits, confidence + (self.source_accuracy_ - self.source_confidence_))
+        found = self._read(logits)
+        values = found.probability + (self.source_accuracy_ - self.source_confidence_)
+        moved = Reduced.from_predicted(found.classes, self.n_classes_, values)
         # Single values may leave [0, 1]: they are no probabilities of correctness.
         return Reduced(moved.sums, rows=moved.rows)
 
@@ -123,21 +123,22 @@ class AverageThresholdedConfidence(SoftmaxEstimator):
         """The name of this method in ``leadline.METHODS``."""
         return "atc-mc" if self.score == "confidence" else "atc-ne"
 
-    def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
-    ) -> None:
-        self.threshold_ = matching_threshold(self._scores(log_probabilities, predicted), predicted == labels)
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
+        predicted, scores = self._scores(logits)
+        self.threshold_ = matching_threshold(scores, predicted == labels)
 
-    def _scores(self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the score of each row, larger for surer predictions, shape (n,)."""
+    def _scores(self, logits: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return predicted class and score of each row, larger for surer predictions, shapes (n,)."""
         if self.score == "confidence":
-            return of_class(log_probabilities, predicted)
-        return np.asarray(negative_entropy(log_probabilities), dtype=np.float64)
+            found = self._read(logits)
+            return found.classes, found.log_probability
+        found = self._read(logits, entropy=True)
+        return found.classes, found.negative_entropy
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count rows at or above the threshold."""
-        scores = self._scores(self._log_softmax(logits), logits.argmax(axis=1))
-        return Reduced.from_values(logits, (scores >= self.threshold_).astype(np.float64))
+        predicted, scores = self._scores(logits)
+        return Reduced.from_predicted(predicted, self.n_classes_, reaches(scores, self.threshold_).astype(np.float64))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return super()._diagnostics(state, total) | {"threshold": self.threshold_}

@@ -13,53 +13,40 @@ is concave and its maximum is the cost of transport. It is piecewise linear, so 
 has ``mean_i w_i = pi``, which makes w a transport plan that costs at most ``epsilon log c`` too much. Newton's method
 follows this maximum down to an epsilon where almost every row has one label and the plan is that of the linear
 program. Where optimal plans are not unique (tied rows), w tends to the one of them with the largest entropy, which
-treats equal rows equally. A pass needs only sums over rows (shares, curvature, drift with epsilon), so that rows may
-come in blocks of any size and order.
+treats equal rows equally.
+
+Of many rows, a sample shows where the potentials are, and how far they may be off. Only rows whose best label is ahead of
+the next by less than that can go elsewhere at the potentials of all rows; the others are settled. So a pass that counts
+the settled rows and keeps the near ones (:mod:`leadline.estimators.transport`) leaves a small problem of the same answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
+from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
 
 _FIRST_EPSILON = 0.3  # costs lie in [0, 1]: smooth enough for Newton's method to start from zero
-_LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be solved for
-UNDECIDED = 20 * _LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
+LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be solved for
+UNDECIDED = 20 * LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
+_TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
 _NEGLIGIBLE = 40.0  # exp(-40) is below the rounding of a sum of shares
+REACH = _NEGLIGIBLE * LAST_EPSILON  # rows whose best label is ahead by more go there as a whole
 _TOLERANCE = 1e-9  # of the label masses, in sum
 _COARSE_TOLERANCE = 1e-5  # in single precision
-_MAX_PASSES = 200
+_MAX_STEPS = 200
 _COARSE_EPSILON = 1e-3  # above, single precision is good enough for a point on the way
 _SPARSE = 0.1  # share of non-zeros below which the product of shares is faster without the zeros
 _RADIUS = 4.0  # longest step in units of epsilon, beyond which the quadratic model says nothing
 _MAX_RADIUS = 20.0
 _SETTLED = 0.5  # a Newton step shorter than this, in units of epsilon, allows a smaller epsilon
-
-
-def start(n_labels: int) -> dict[str, Array]:
-    """Return the state of the first pass."""
-    return _as_state(
-        potentials=np.zeros(n_labels),
-        epsilon=_FIRST_EPSILON,
-        passes=0,
-        final=0,
-        ratio=0.3,
-        radius=_RADIUS,
-        corrections=0,
-        base_value=-np.inf,
-        base_step=np.zeros(n_labels),
-    )
-
-
-def _as_state(**entries: Array | float) -> dict[str, Array]:
-    return {name: np.asarray(entry, dtype=np.float64) for name, entry in entries.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +100,9 @@ class Assignment:
         return tied
 
 
-def is_coarse(state: Mapping[str, Array]) -> bool:
-    """Say whether single precision will do in this pass."""
-    return bool(state["epsilon"] > _COARSE_EPSILON)
-
-
-def assign(probabilities: FloatArray, state: Mapping[str, Array]) -> Assignment:
-    """Send rows, shape (n, c), to labels by the potentials and the epsilon of the state."""
-    epsilon = float(state["epsilon"])
-    scores = probabilities + state["potentials"].astype(probabilities.dtype)
+def assign(probabilities: FloatArray, potentials: Array, epsilon: float = LAST_EPSILON) -> Assignment:
+    """Send rows, shape (n, c), to labels by the potentials, shape (c,), smoothed by epsilon."""
+    scores = probabilities + potentials.astype(probabilities.dtype)
     label = scores.argmax(axis=1)
     reduced = scores[np.arange(len(scores)), label]
     near = scores > (reduced - _NEGLIGIBLE * epsilon)[:, None]
@@ -138,52 +119,28 @@ def assign(probabilities: FloatArray, state: Mapping[str, Array]) -> Assignment:
     return Assignment(label, reduced, split, exponents, shares, np.log(mass))
 
 
-def block_sums(tiles: Iterable[FloatArray], state: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what a pass needs to know of some rows.
+def _block_sums(
+    probabilities: FloatArray, weights: Array, potentials: Array, epsilon: float
+) -> tuple[dict[str, Array], list[FloatArray]]:
+    """Return sums over the rows of a tile, shape (n, c), and the shares of its split rows times the root of the weight.
 
-    Parameters
-    ----------
-    tiles
-        FloatArray of the labels with mass, shape (any, c) each: few enough rows together for their shares to be
-        held in memory.
-    state
-        From :func:`start` or :func:`advance`.
-
-    Returns
-    -------
-    dict
-        Sums over rows: ``share`` (c,), ``drift`` (c,), ``curvature`` (c, c), and scalars ``kept`` (of p over the
-        plan), ``reduced`` and ``smooth`` (the smoothed ``reduced``).
+    The sums: ``share`` (c,), ``drift`` (c,), ``softened`` (c,), the shares of the split rows alone, and the scalar
+    ``smooth``, of the smoothed ``reduced``.
     """
-    epsilon = float(state["epsilon"])
-    c = len(state["potentials"])
-    share, drift, softened = np.zeros(c), np.zeros(c), np.zeros(c)
-    kept = reduced = log_mass = 0.0
-    parts: list[FloatArray] = []
-    for tile in tiles:
-        found = assign(tile, state)
-        split, w = found.split, found.shares
-        of_best = tile[np.arange(len(tile)), found.label]
-        of_best[split] = np.einsum("ik,ik->i", w, tile[split])
-        kept += of_best.sum(dtype=np.float64)
-        reduced += found.reduced.sum(dtype=np.float64)
-        log_mass += found.log_mass.sum(dtype=np.float64)
-        of_split = w.sum(axis=0)
-        share += np.bincount(found.label, minlength=c) - np.bincount(found.label[split], minlength=c) + of_split
-        softened += of_split
-        mean_exponent = np.einsum("ik,ik->i", w, found.exponents)
-        drift += np.einsum("ik,ik->k", w, found.exponents) - mean_exponent @ w
-        parts.append(w)
-    # Rows with a single label have no curvature; leaving them out keeps the little that there is free of rounding.
-    curvature = np.diag(softened) - _product(np.concatenate(parts))
-    return _as_state(
-        share=share,
-        drift=drift,
-        curvature=curvature,
-        kept=kept,
-        reduced=reduced,
-        smooth=reduced + epsilon * log_mass,
-    )
+    c = probabilities.shape[1]
+    found = assign(probabilities, potentials, epsilon)
+    split, w, of_split = found.split, found.shares, weights[found.split]
+    softened = of_split.astype(w.dtype) @ w
+    single = weights.copy()
+    single[split] = 0.0
+    mean_exponent = np.einsum("ik,ik->i", w, found.exponents)
+    sums = {
+        "share": np.bincount(found.label, weights=single, minlength=c) + softened,
+        "drift": np.einsum("i,ik,ik->k", of_split, w, found.exponents) - (of_split * mean_exponent) @ w,
+        "softened": softened.astype(np.float64),
+        "smooth": np.asarray(weights @ found.reduced + epsilon * (of_split @ found.log_mass)),
+    }
+    return sums, [w * np.sqrt(of_split).astype(w.dtype)[:, None]]
 
 
 def _product(shares: FloatArray) -> FloatArray:
@@ -196,21 +153,89 @@ def _product(shares: FloatArray) -> FloatArray:
     return np.asarray((sparse.T @ sparse).toarray())
 
 
-def advance(
-    state: Mapping[str, Array], sums: Mapping[str, Array], n: float, label_share: Array
-) -> dict[str, Array] | None:
-    """Return the state of the next pass; None when this pass was the last.
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows in memory that are to be moved onto labels.
+
+    Attributes
+    ----------
+    probabilities
+        Shape (n, c): of the labels with mass.
+    weights
+        Shape (n,): how many rows each stands for.
+    label_share
+        Shape (c,): the masses of the labels, all positive, with sum 1.
+    settled
+        Shape (c,): further rows that go to each label whatever the potentials.
+    """
+
+    probabilities: FloatArray
+    weights: Array
+    label_share: Array
+    settled: Array
+
+    @property
+    def n(self) -> float:
+        """The number of all rows."""
+        return float(self.weights.sum() + self.settled.sum())
+
+    def sums(self, potentials: Array, epsilon: float) -> dict[str, Array]:
+        """Return the sums of :func:`_block_sums` over all rows, and their ``curvature`` (c, c), on all cores."""
+        coarse = epsilon > _COARSE_EPSILON
+        rows, c = self.probabilities.shape
+        cuts = slices(rows, max(1, _TILE_VALUES // c))
+        with team(worth_it=len(cuts) > 1) as workers:
+            found: list[tuple[dict[str, Array], list[FloatArray]] | None] = [None] * len(cuts)
+
+            def work(place: int) -> None:
+                tile = self.probabilities[cuts[place]]
+                tile = tile.astype(np.float32) if coarse else tile.astype(np.float64, copy=False)
+                found[place] = _block_sums(tile, self.weights[cuts[place]], potentials, epsilon)
+
+            workers.run(work, range(len(cuts)))
+        done = [part for part in found if part is not None]
+        total = {name: np.sum([sums[name] for sums, _ in done], axis=0) for name in done[0][0]}
+        # Rows with a single label have no curvature; leaving them out keeps the little that there is free of rounding.
+        product = _product(np.concatenate([part for _, parts in done for part in parts]))
+        total["curvature"] = np.diag(total.pop("softened")) - product
+        total["share"] = total["share"] + self.settled
+        total["smooth"] = total["smooth"] + self.settled @ potentials
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where Newton's method ended.
+
+    Attributes
+    ----------
+    potentials
+        Shape (c,).
+    overlap
+        Shape (c, c): the sum of the products of shares over all rows, off the diagonal: for :meth:`Assignment.tied`.
+    """
+
+    potentials: Array
+    overlap: Array
+
+
+def solve(
+    problem: Problem,
+    start: Array | None = None,
+    *,
+    first_epsilon: float = _FIRST_EPSILON,
+    last_epsilon: float = LAST_EPSILON,
+) -> Solution:
+    """Return the potentials of the least cost.
 
     Parameters
     ----------
-    state
-        The state of this pass.
-    sums
-        The sums of :func:`block_sums` over all rows.
-    n
-        The number of rows.
-    label_share
-        Shape (c,): the masses of the labels, all positive, with sum 1.
+    problem
+        Rows and labels.
+    start
+        Shape (c,): potentials to begin with; zeros by default.
+    first_epsilon, last_epsilon
+        Of the smoothing: costs lie in [0, 1], and from zero the first one must be smooth enough for Newton's method.
 
     Notes
     -----
@@ -218,52 +243,45 @@ def advance(
     epsilon. A step at constant epsilon solves ``curvature h = epsilon (pi - m)``; a step that also goes to a smaller
     epsilon' solves ``curvature h = epsilon (pi - m) + (epsilon' - epsilon) drift``.
     """
-    if state["final"]:
-        return None
-    epsilon, potentials = float(state["epsilon"]), state["potentials"]
-    passes, corrections = float(state["passes"]) + 1, float(state["corrections"])
-    ratio, radius = float(state["ratio"]), float(state["radius"])
-    missing = label_share - sums["share"] / n
-    violation = float(np.abs(missing).sum())
-    value = float(label_share @ potentials - sums["smooth"] / n)
-    coarse = is_coarse(state)
-    # The shares of split rows are no more accurate than the potentials that they depend on.
-    noise = np.finfo(np.float64).eps / epsilon * float(sums["curvature"].trace()) / n
-    converged = violation <= (_COARSE_TOLERANCE if coarse else _TOLERANCE + noise)
-    following = dict(state) | _as_state(passes=passes)
-    if passes >= _MAX_PASSES - 1:
-        return following | _as_state(final=1, overlap=-sums["curvature"])
-    if value < state["base_value"] - (1e-7 if coarse else 1e-13) and not converged:
-        shorter = state["base_step"] / 4
-        return following | _as_state(
-            potentials=potentials - state["base_step"] + shorter, base_step=shorter, radius=max(radius / 4, 0.1)
-        )
-    newton = _DampedNewton(sums["curvature"] / n, np.maximum(sums["share"] / n, label_share), coarse)
-    step = newton.step(epsilon * missing, radius * epsilon)
-    if converged and epsilon <= _LAST_EPSILON:
-        polish = newton.step(epsilon * missing, _SETTLED * epsilon)
-        return following | _as_state(potentials=potentials + polish, final=1, overlap=-sums["curvature"])
-    if epsilon > _LAST_EPSILON and (converged or np.abs(step).max() < _SETTLED * epsilon):
-        if corrections == 0:
-            ratio = max(0.7 * ratio, 0.02)
-        elif corrections > 1:
-            ratio = min(ratio**0.5, 0.6)
-        smaller = max(ratio * epsilon, _LAST_EPSILON)
-        step = newton.step(epsilon * missing + (smaller - epsilon) * sums["drift"] / n, _RADIUS * epsilon)
-        return following | _as_state(
-            potentials=potentials + step, epsilon=smaller, ratio=ratio, radius=_RADIUS, corrections=0,
-            base_value=-np.inf,
-        )  # fmt: skip
-    return following | _as_state(
-        potentials=potentials + step,
-        radius=min(2 * radius, _MAX_RADIUS),
-        corrections=corrections + 1,
-        base_value=value,
-        base_step=step,
-    )
+    n, label_share = problem.n, problem.label_share
+    potentials = np.zeros(len(label_share)) if start is None else start
+    epsilon, ratio, radius, corrections = max(first_epsilon, last_epsilon), 0.3, _RADIUS, 0
+    base_value, base_step = -np.inf, np.zeros_like(potentials)
+    sums = problem.sums(potentials, epsilon)
+    for _ in range(_MAX_STEPS):
+        coarse = epsilon > _COARSE_EPSILON
+        missing = label_share - sums["share"] / n
+        value = float(label_share @ potentials - sums["smooth"] / n)
+        # The shares of split rows are no more accurate than the potentials that they depend on.
+        noise = np.finfo(np.float64).eps / epsilon * float(sums["curvature"].trace()) / n
+        converged = float(np.abs(missing).sum()) <= (_COARSE_TOLERANCE if coarse else _TOLERANCE + noise)
+        if value < base_value - (1e-7 if coarse else 1e-13) and not converged:
+            potentials = potentials - base_step
+            base_step = base_step / 4
+            potentials, radius = potentials + base_step, max(radius / 4, 0.1)
+        else:
+            newton = _DampedNewton(sums["curvature"] / n, np.maximum(sums["share"] / n, label_share), coarse)
+            step = newton.step(epsilon * missing, radius * epsilon)
+            if converged and epsilon <= last_epsilon:
+                potentials = potentials + newton.step(epsilon * missing, _SETTLED * epsilon)
+                break
+            if epsilon > last_epsilon and (converged or np.abs(step).max() < _SETTLED * epsilon):
+                if corrections == 0:
+                    ratio = max(0.7 * ratio, 0.02)
+                elif corrections > 1:
+                    ratio = min(ratio**0.5, 0.6)
+                smaller = max(ratio * epsilon, last_epsilon)
+                step = newton.step(epsilon * missing + (smaller - epsilon) * sums["drift"] / n, _RADIUS * epsilon)
+                epsilon, radius, corrections, base_value = smaller, _RADIUS, 0, -np.inf
+            else:
+                radius, corrections = min(2 * radius, _MAX_RADIUS), corrections + 1
+                base_value, base_step = value, step
+            potentials = potentials + step
+        sums = problem.sums(potentials, epsilon)
+    return Solution(potentials, -sums["curvature"])
 
 
-def duality_gap(state: Mapping[str, Array], sums: Mapping[str, Array], n: float, label_share: Array) -> float:
+def duality_gap(potentials: Array, sums: Mapping[str, Array], n: float, label_share: Array) -> float:
     """Return by how much the cost of the plan, made to meet the label masses, can exceed the least cost.
 
     The plan costs ``1 - kept / n``, and moving the mass that is at the wrong label costs at most 1 for each unit; the
@@ -271,7 +289,7 @@ def duality_gap(state: Mapping[str, Array], sums: Mapping[str, Array], n: float,
     """
     violation = float(np.abs(label_share - sums["share"] / n).sum())
     above = 1.0 - float(sums["kept"] / n) + 0.5 * violation
-    below = float(label_share @ state["potentials"]) + 1.0 - float(sums["reduced"] / n)
+    below = float(label_share @ potentials) + 1.0 - float(sums["reduced"] / n)
     return max(above - below, 0.0)
 
 

@@ -12,10 +12,10 @@ from leadline.errors import InputError
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.integrity import require
 from leadline.estimators.sums import Reduced, State, Tally
-from leadline.numeric import of_class
 
 # Keeps the KLIEP weights finite where the target's shares lie outside what any reweighting of the source can reach.
 _KLIEP_RIDGE = 1e-4
+_ROUNDING = 1e-12  # a confidence on the edge of a bin, but for that, is in the bin above
 
 _MOST_BINS = 10**6
 
@@ -71,19 +71,19 @@ class ImportanceReweighting(SoftmaxEstimator):
         require(bool((counts >= 0).all() and counts.sum() > 0), "source_counts_ are no counts")
         require(bool((correct >= 0).all() and (correct <= counts).all()), "source_correct_ are no counts")
 
-    def _fit_softmax(
-        self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp], labels: IntArray
-    ) -> None:
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
         shape = (self.n_bins, self.n_classes_)
-        cells = self._bins(log_probabilities, predicted) * shape[1] + predicted
+        predicted, bins = self._bins(logits)
+        cells = bins * shape[1] + predicted
         self.source_counts_ = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
         right = np.bincount(cells, weights=predicted == labels, minlength=shape[0] * shape[1])
         self.source_correct_ = right.reshape(shape).astype(np.float64)
 
-    def _bins(self, log_probabilities: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the confidence bin of each row, shape (n,)."""
-        confidence = np.exp(of_class(log_probabilities, predicted))
-        return np.asarray(np.minimum((confidence * self.n_bins).astype(np.intp), self.n_bins - 1))
+    def _bins(self, logits: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return predicted class and confidence bin of each row, shapes (n,)."""
+        found = self._read(logits)
+        bins = (found.probability * self.n_bins + _ROUNDING).astype(np.intp)
+        return found.classes, np.minimum(bins, self.n_bins - 1)
 
     def _bin_accuracy(self) -> NDArray[np.float64]:
         """Return the source accuracy per bin, empty bins filled from the nearest one, shape (n_bins,)."""
@@ -94,8 +94,9 @@ class ImportanceReweighting(SoftmaxEstimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Count the target per bin, with the source accuracy of the bin as each row's value."""
-        bins = self._bins(self._log_softmax(logits), logits.argmax(axis=1))
-        reduced = Reduced.from_values(logits, self._bin_accuracy()[bins], {"bins": Tally(bins, self.n_bins)})
+        predicted, bins = self._bins(logits)
+        values, tally = self._bin_accuracy()[bins], {"bins": Tally(bins, self.n_bins)}
+        reduced = Reduced.from_predicted(predicted, self.n_classes_, values, tally)
         return reduced if self.weights == "bins" else Reduced(reduced.sums, rows=reduced.rows)
 
     def _accuracy(self, state: State, total: Reduced) -> float:

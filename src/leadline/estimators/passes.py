@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_JUDGED = 200  # groups: judging one takes tens of milliseconds
 LEAST_JUDGED_ROWS = 50  # fewer rows say too little of a group to be worth the time
 _POOLING_ROWS = 300.0  # rows of a group at which its own evidence counts as much as the whole's
-_SLICE_VALUES = 1 << 17  # a megabyte of float64: temporaries of this size stay in the cache
+_SLICE_VALUES = 1 << 20  # eight megabytes of float64: enough for all cores, and temporaries stay in the cache
 
 
 def nobody(group: int) -> State | None:
@@ -254,23 +254,33 @@ def drive(
     solved
         By group, where rows are all at hand: what a method found from them at once, or None if it must go by passes.
     """
+    many = estimator.passes == "many"
     kept = sample_size(estimator.n_classes_) if judged and (grouped or judgement is None) else 0
-    if solved is not None:
-        states = {group: estimator.start() for group, known in solved.items() if known is None}
-        sums = scan(Pass(estimator, grouped, None, states.get, kept, summed=bool(states)))
-        found = Driven(estimator, sums, judgement, done={g: known for g, known in solved.items() if known is not None})
-    else:
-        shared = estimator.start()
-        sums = scan(Pass(estimator, grouped, shared, sample_rows=kept, summed=estimator.passes != "two"))
-        found, states = Driven(estimator, sums, judgement), dict.fromkeys(sums.numbers(), shared)
+    if many and (solved is None or None in solved.values()):
+        kept = max(kept, estimator.sample_rows)
+    start = estimator.start()
+    sums = scan(Pass(estimator, grouped, start, sample_rows=kept, summed=estimator.passes == "one"))
+    found = Driven(estimator, sums, judgement)
     if judged:
         _judge(found)
     if estimator.passes == "two":
         return _second_pass(found, scan, grouped=grouped)
-    states = _advance(found, sums, states)
+    if not many:
+        found.done = {group: (start, sums.of(group)) for group in sums.numbers()}
+        return found
+    found.done = {group: known for group, known in (solved or {}).items() if known is not None}
+    states = {group: _begin(found, group) for group in solved or sums.numbers() if group not in found.done}
     while states:
         states = _advance(found, scan(Pass(estimator, grouped, None, states.get)), states)
     return found
+
+
+def _begin(found: Driven, group: int) -> State:
+    """Return the state of a group after the first of many passes."""
+    sums, sample = found.sums, found.sums.sample(group)
+    assert sample is not None
+    n_groups = 1 if group == ALL else len(sums.numbers()) - 1
+    return found.estimator.begin(sample, int(sums.counts(group)[0]), n_groups)
 
 
 def _second_pass(found: Driven, scan: Scan, *, grouped: bool) -> Driven:
@@ -290,7 +300,7 @@ def _advance(found: Driven, sums: GroupSums, states: Mapping[int, State]) -> dic
     following = {}
     for group, state in states.items():
         total = sums.of(group)
-        coming = found.estimator.advance(state, total) if found.estimator.passes == "many" else None
+        coming = found.estimator.advance(state, total, found.sums.sample(group))
         if coming is None:
             found.done[group] = state, total
         else:
@@ -305,7 +315,8 @@ def judge_rows(profile: SourceProfile, logits: FloatArray) -> Judgement:
 
 def judge_sample(profile: SourceProfile, sample: Sample, n_rows: int) -> Judgement:
     """Judge a target of so many rows by a sample of them."""
-    return judge(profile, sample.draw(sample_size(sample.logits.shape[1])), n_rows)
+    size = sample_size(sample.logits.shape[1])
+    return judge(profile, sample.cut(size).draw(size), n_rows)
 
 
 def _judge(found: Driven) -> None:

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline import rowwise
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import of_class
 
@@ -55,16 +56,22 @@ class Sample:
     @classmethod
     def of(cls, logits: FloatArray, size: int) -> Self:
         """Sample a block of rows, shape (n, c)."""
-        keys = hashes(logits)
+        return cls.by(hashes(logits), logits, size)
+
+    @classmethod
+    def by(cls, keys: NDArray[np.uint64], logits: FloatArray, size: int) -> Self:
+        """Keep the rows, shape (n, c), with the smallest keys, shape (n,), in place of hashes: equal rows have one."""
         found, first, counts = np.unique(keys, return_index=True, return_counts=True)
         return cls(size, found[:size], np.array(logits[first[:size]]), counts[:size].astype(np.float64))
 
     def __add__(self, other: Sample) -> Sample:
         """Merge the samples of two blocks; exact, in any order."""
+        size = min(self.size, other.size)
+        if len(self) >= size:  # most of what comes late is of no interest
+            other = other.cut(int(np.searchsorted(other.keys, self.keys[size - 1], side="right")))
         keys = np.concatenate([self.keys, other.keys])
         found, first, places = np.unique(keys, return_index=True, return_inverse=True)
         counts = np.bincount(places.reshape(-1), weights=np.concatenate([self.counts, other.counts]))
-        size = min(self.size, other.size)
         logits = np.concatenate([self.logits, other.logits])[first[:size]]
         return Sample(size, found[:size], logits, counts[:size].astype(np.float64))
 
@@ -87,12 +94,14 @@ class Sample:
 
 def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
+    factors = np.random.default_rng(0).integers(1 << 63, size=logits.shape[1], dtype=np.uint64) | np.uint64(1)
+    if logits.size >= rowwise.WORTH_IT_FROM:
+        return _spread(rowwise.hashes(logits, factors))
     # Adding zero makes -0 and 0 the same bits.
     bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
-    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=bits.shape[1:], dtype=np.uint64)
     mixed = np.zeros(len(bits), dtype=np.uint64)
     for column in range(len(factors)):
-        mixed += bits[:, column] * (factors[column] | np.uint64(1))
+        mixed += bits[:, column] * factors[column]
         mixed ^= mixed >> np.uint64(29)
     return _spread(mixed)
 
@@ -176,6 +185,9 @@ class GroupSamples:
         missing = int(groups.max(initial=-1)) + 1 - len(self._limits)
         if missing > 0:
             self._limits = np.concatenate([self._limits, np.full(missing, _LARGEST)])
+        if len(self._limits) == 1:
+            # Without this, the first block of many would be sorted in whole.
+            self._limits[0] = min(self._limits[0], _smallest(keys, self.size(1, logits.shape[1])))
         near = keys <= self._limits[groups]
         if near.any():
             self._kept.append((groups[near], keys[near], counts[near], logits[near]))
@@ -212,3 +224,13 @@ class GroupSamples:
         start, stop = np.searchsorted(groups, [group, group + 1])
         rows = slice(start, min(stop, start + size))
         return Sample(size, keys[rows], logits[rows], counts[rows]) if stop > start else None
+
+
+def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:
+    """Return a number that so many distinct hashes, shape (n,), are at or below, and few more; the largest if unknown."""
+    if len(keys) < 4 * size:
+        return np.uint64(_LARGEST)
+    guess = np.uint64(int(2 * size / len(keys) * _LARGEST))  # hashes are spread evenly
+    few = np.sort(keys[keys <= guess])
+    distinct = few[np.concatenate([[True], few[1:] != few[:-1]])] if len(few) else few
+    return distinct[size - 1] if len(distinct) >= size else np.uint64(_LARGEST)

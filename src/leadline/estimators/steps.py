@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.estimators.parameters import Parameters
 from leadline.estimators.passes import Solved
+from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import with_mean
 from leadline.shift.judgement import Judgement
@@ -20,13 +21,13 @@ class Steps(Parameters, ABC):
     """What a subclass of :class:`leadline.estimators.base.Estimator` defines or overrides."""
 
     #: How often the rows of a target are gone over: "one" pass; "two", the second with what ``informed`` makes of the
-    #: judgement; "many", until ``advance`` returns None.
+    #: judgement; "many", the first for a sample that ``begin`` is given, the others until ``advance`` returns None.
     passes: ClassVar[Literal["one", "two", "many"]] = "one"
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Refuse a class that says one thing of its passes and does another."""
         super().__init_subclass__(**keywords)
-        for hook, passes in (("advance", "many"), ("informed", "two")):
+        for hook, passes in (("begin", "many"), ("advance", "many"), ("informed", "two")):
             if hook in vars(cls) and cls.passes != passes:
                 raise TypeError(f"{cls.__name__} defines {hook}, so it must say passes = {passes!r}.")
 
@@ -54,9 +55,36 @@ class Steps(Parameters, ABC):
         """Return what the second of two passes needs to know, given the judgement of the target."""
         raise TypeError(f"{type(self).__name__} needs no second pass over {judgement}.")
 
-    def advance(self, state: State, total: Reduced) -> State | None:
-        """Return the state of the next of many passes, given the sums of this one; None when this was the last."""
-        raise TypeError(f"{type(self).__name__} needs no pass after {state}, {total}.")
+    @property
+    def sample_rows(self) -> int:
+        """How many rows a method of many passes wants in its sample, as far as memory allows."""
+        return 0
+
+    def begin(self, sample: Sample, n_rows: int, n_groups: int) -> State:
+        """Return the state of the second of many passes.
+
+        Parameters
+        ----------
+        sample
+            Of the rows of all the target, or of a group.
+        n_rows
+            How many rows it has.
+        n_groups
+            How many groups share the memory; 1 for that of all rows.
+        """
+        raise TypeError(f"{type(self).__name__} needs no pass after {sample}, {n_rows}, {n_groups}.")
+
+    def advance(self, state: State, total: Reduced, sample: Sample | None) -> State | None:
+        """Return the state of the next of many passes; None when this was the last.
+
+        Parameters
+        ----------
+        state, total
+            Of this pass.
+        sample
+            Of the first pass.
+        """
+        raise TypeError(f"{type(self).__name__} needs no pass after {state}, {total}, {sample}.")
 
     def _accuracy(self, state: State, total: Reduced) -> float:
         """Read the estimate off the sums."""

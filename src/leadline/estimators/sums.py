@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
+from leadline.estimators.samples import Sample
 
 Array = NDArray[np.float64]
 Sums = Mapping[str, Array]
@@ -71,14 +72,14 @@ class Rows:
             Shape (n,): the number of each row's group.
         """
         cells = groups * self.n_classes + self.predicted
-        np.add.at(sums["count"].reshape(-1), cells, 1.0)
-        np.add.at(sums["value"].reshape(-1), cells, self.values)
-        np.add.at(sums["square"].reshape(-1), cells, self.values * self.values)
+        _add_at(sums["count"], cells)
+        _add_at(sums["value"], cells, self.values)
+        _add_at(sums["square"], cells, self.values * self.values)
         for name, amount in self.more.items():
             if isinstance(amount, Tally):
-                np.add.at(sums[name].reshape(-1), groups * amount.size + amount.places, 1.0)
+                _add_at(sums[name], groups * amount.size + amount.places)
             else:
-                np.add.at(sums[name], groups, amount)
+                _add_at(sums[name], groups, amount)
 
     def sums(self) -> dict[str, Array]:
         """Return the sums over all rows: shapes (c,), () and (bins,)."""
@@ -110,11 +111,14 @@ class Reduced:
     rows
         What each row adds to the sums, where that says it all: sums by group need no further look at the logits. Not
         carried when blocks are added.
+    kept
+        Some of the rows, for methods of many passes.
     """
 
     sums: Sums
     values: Array | None = None
     rows: Rows | None = None
+    kept: Sample | None = None
 
     @classmethod
     def from_values(
@@ -126,7 +130,20 @@ class Reduced:
         **more: Array | float,
     ) -> Self:
         """Sum per-sample values by predicted class and what ``by_row`` has for each row; take more sums as they are."""
-        rows = Rows(logits.argmax(axis=1), logits.shape[1], values, by_row or {})
+        return cls.from_predicted(logits.argmax(axis=1), logits.shape[1], values, by_row, **more)
+
+    @classmethod
+    def from_predicted(
+        cls,
+        predicted: NDArray[np.intp],
+        n_classes: int,
+        values: Array,
+        by_row: Mapping[str, Array | Tally] | None = None,
+        /,
+        **more: Array | float,
+    ) -> Self:
+        """Do what :meth:`from_values` does, where the predicted class of each row, shape (n,), is known already."""
+        rows = Rows(predicted, n_classes, values, by_row or {})
         sums = rows.sums() | {name: np.asarray(amount, dtype=np.float64) for name, amount in more.items()}
         return cls(sums, values, None if more else rows)
 
@@ -137,4 +154,13 @@ class Reduced:
 
     def __add__(self, other: Reduced) -> Reduced:
         """Merge two blocks; exact up to the rounding of float64, in any order."""
-        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()})
+        kept = None if self.kept is None or other.kept is None else self.kept + other.kept
+        return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()}, kept=kept)
+
+
+def _add_at(total: Array, places: NDArray[np.intp], amounts: Array | None = None) -> None:
+    """Add amounts, or one each, to the places of a total, shapes (n,); where there are few places, in one sweep."""
+    if total.size <= len(places):
+        total += np.bincount(places, weights=amounts, minlength=total.size).reshape(total.shape)
+    else:
+        np.add.at(total.reshape(-1), places, 1.0 if amounts is None else amounts)

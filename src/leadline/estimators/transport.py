@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from functools import reduce as fold
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,18 +13,25 @@ from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.estimators import dual
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved, drive
+from leadline.estimators.samples import MOST_GROUP_VALUES, Sample, hashes
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import of_class
-from leadline.threads import slices, team
+from leadline.numeric import assign, log_softmax, read, softmax
+from leadline.rowwise import Assigned
 
 Array = NDArray[np.float64]
 
 # The network simplex needs less than a second up to here; its time grows with the square of the rows.
 _EXACT_ROWS = 20_000
 _EXACT_VALUES = 1_000_000
-_TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
-_PARALLEL_FROM = 1 << 18
+# What is solved at once; of more rows, a sample first.
+_SOLVED_ROWS, _SOLVED_VALUES = 1 << 16, 1 << 25
+_COARSE = 1e-4  # epsilon down to which a sample is solved: potentials are off by about as much, less than by sampling
+_MARGIN = 1.5  # the mean of two halves is off by half of what they are apart
+_MOST_PASSES = 10
+_HASH_BITS = 32  # of a key
+_NOWHERE = -1e9  # the potential of a label that takes nothing
+_TILE_VALUES = 1 << 16
 # Rows that agree to here are one row for the exact solver, so that ties are split evenly and in any order of rows.
 _DECIMALS = 12
 
@@ -43,9 +49,13 @@ class TransportEstimator(SoftmaxEstimator):
         super().__init__(temperature_scaling=temperature_scaling)
         self.solver = solver
 
-    def _fit_softmax(self, log_probabilities: Array, predicted: NDArray[np.intp], labels: IntArray) -> None:
-        del log_probabilities, predicted
+    def _fit_softmax(self, logits: FloatArray, labels: IntArray) -> None:
+        del logits
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
+
+    @abstractmethod
+    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
+        """Return the value of each row, shape (n,), whose mass goes to one label, shape (n,), as a whole."""
 
     @abstractmethod
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
@@ -71,56 +81,129 @@ class TransportEstimator(SoftmaxEstimator):
         labels = self._labels
         return columns if len(labels) == self.n_classes_ else columns[:, labels]
 
-    def _probabilities(self, logits: FloatArray, *, coarse: bool = False) -> FloatArray:
+    def _log_softmax(self, logits: FloatArray) -> Array:
+        """Return calibrated log-probabilities, shape (n, c)."""
+        return log_softmax(self.source_.outputs(logits), self.temperature_)
+
+    def _probabilities(self, logits: FloatArray) -> Array:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        outputs, dtype = self.source_.outputs(logits), np.float32 if coarse else np.float64
-        probabilities: FloatArray = np.array(outputs, dtype=dtype, order="C")
-        probabilities -= probabilities.max(axis=1, keepdims=True)
-        probabilities /= self.temperature_
-        np.exp(probabilities, out=probabilities)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return self._take(probabilities)
+        scaled = np.array(self.source_.outputs(logits), dtype=np.float64)
+        scaled /= self.temperature_
+        return np.asarray(self._take(softmax(scaled)))
+
+    def _assign(self, logits: FloatArray, potentials: Array) -> Assigned:
+        """Send rows, shape (n, c), to the labels that the source has by these potentials, shape (k,)."""
+        everywhere = np.full(self.n_classes_, _NOWHERE)
+        everywhere[self._labels] = potentials
+        return assign(self.source_.outputs(logits), self.temperature_, everywhere)
 
     # --------------------------------------------------------------------------------------- in passes over blocks
-    def start(self) -> State:
-        """Return potentials of zero, and much smoothing."""
-        return dual.start(len(self._labels))
+    @property
+    def sample_rows(self) -> int:
+        """How many rows of a target are sampled to begin with."""
+        return self._room(1)
+
+    def _room(self, n_groups: int) -> int:
+        """Return how many rows of each of so many groups are kept in memory."""
+        return max(1, min(_SOLVED_ROWS, MOST_GROUP_VALUES // (self.n_classes_ * n_groups)))
+
+    def begin(self, sample: Sample, n_rows: int, n_groups: int) -> State:
+        """Solve on a sample, and see from its halves how far that may be off."""
+        weights, probabilities = sample.counts, self._probabilities(sample.logits)
+        if float(weights.sum()) == n_rows:
+            return self._final(dual.solve(self._problem(probabilities, weights)), passes=1)
+        parts = (slice(0, None, 2), slice(1, None, 2)) if len(sample) > 1 else (slice(None), slice(None))
+        halves = [
+            dual.solve(self._problem(probabilities[part], weights[part]), last_epsilon=_COARSE).potentials
+            for part in parts
+        ]
+        apart = float(np.ptp(halves[0] - halves[1]))
+        return {
+            "potentials": 0.5 * (halves[0] + halves[1]),
+            "reach": np.asarray(_MARGIN * apart + 10 * _COARSE),
+            "most": np.asarray(float(self._room(n_groups))),
+            "passes": np.asarray(1.0),
+            "final": np.asarray(0.0),
+        }
+
+    def _problem(self, probabilities: FloatArray, weights: Array, settled: Array | None = None) -> dual.Problem:
+        label_share = self.label_share_[self._labels]
+        return dual.Problem(
+            probabilities, weights, label_share, np.zeros_like(label_share) if settled is None else settled
+        )
+
+    def _final(self, solution: dual.Solution, passes: float) -> State:
+        """Return the state of the last pass."""
+        return {
+            "potentials": solution.potentials,
+            "overlap": solution.overlap,
+            "passes": np.asarray(float(passes)),
+            "final": np.asarray(1.0),
+        }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Sum shares and curvature at the potentials of the state; in the last pass, values too."""
-        return fold(Reduced.__add__, (self._reduce_block(block, state) for block in row_blocks(logits)))
+        """Count the rows of each label at the potentials of the state and keep the near ones; in the end, sum values."""
+        found = self._assign(logits, state["potentials"])
+        k, places = len(self._labels), np.searchsorted(self._labels, found.labels)
+        if state["final"]:
+            return self._reduce_last(logits, state, found, places)
+        near = np.flatnonzero(found.margins <= state["reach"])
+        keys = _keys_by(found.margins[near], hashes(logits[near]))
+        sums = Reduced.from_values(
+            logits, np.zeros(len(logits)), share=np.bincount(places, minlength=k), near=float(len(near))
+        ).sums
+        return Reduced(sums, kept=Sample.by(keys, logits[near], int(state["most"])))
 
-    def _reduce_block(self, logits: FloatArray, state: State) -> Reduced:
-        sums = self._dual_sums(logits, state)
-        if not state["final"]:
-            return Reduced(Reduced.from_values(logits, np.zeros(len(logits)), **sums).sums)
-        values = [self._values(tile, *self._dual_shares(tile, state)) for tile in row_blocks(logits, _TILE_VALUES)]
-        return Reduced.from_values(logits, np.concatenate(values), **sums)
-
-    def _dual_sums(self, logits: FloatArray, state: State) -> dict[str, Array]:
-        """Return the sums of the dual, worked out on all cores if there is enough to do."""
-        coarse = dual.is_coarse(state)
-        with team(worth_it=logits.size >= _PARALLEL_FROM) as workers:
-            cuts = slices(len(logits), workers.step(len(logits), len(logits)))
-            found: dict[int, dict[str, Array]] = {}
-
-            def work(cut: slice) -> None:
-                tiles = row_blocks(logits[cut], _TILE_VALUES)
-                probabilities = (self._probabilities(tile, coarse=coarse) for tile in tiles)
-                found[cut.start] = dual.block_sums(probabilities, state)
-
-            workers.run(work, cuts)
-        return {name: sum((found[cut.start][name] for cut in cuts[1:]), amount) for name, amount in found[0].items()}
+    def _reduce_last(
+        self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]
+    ) -> Reduced:  # fmt: skip
+        """Sum values; of all rows but those within reach of epsilon, one label takes everything."""
+        k, split = len(self._labels), np.flatnonzero(found.margins <= dual.REACH)
+        values = self._whole_values(logits, found.labels)
+        single = np.ones(len(logits), dtype=bool)
+        single[split] = False
+        share = np.bincount(places[single], minlength=k).astype(np.float64)
+        kept, reduced = float(found.kept[single].sum()), float(found.reduced.sum())
+        if len(split):
+            probabilities = self._probabilities(logits[split])
+            shares, tied = self._dual_shares(logits[split], state)
+            values[split] = self._values(logits[split], shares, tied)
+            share += shares.sum(axis=0)
+            kept += float((shares * probabilities).sum())
+        return Reduced.from_values(logits, values, share=share, kept=kept, reduced=reduced)
 
     def _dual_shares(self, logits: FloatArray, state: State) -> tuple[Array, Array]:
         """Return the shares (n, k) of each row's mass and the number (n,) of rows tied with it, in the last pass."""
-        found = dual.assign(self._probabilities(logits), state)
+        found = dual.assign(self._probabilities(logits), state["potentials"])
         return found.dense_shares(), found.tied(state["overlap"])
 
-    def advance(self, state: State, total: Reduced) -> State | None:
-        """Move the potentials, smooth less, or end."""
-        n = float(total.sums["count"].sum())
-        return dual.advance(state, total.sums, n, self.label_share_[self._labels])
+    def advance(self, state: State, total: Reduced, sample: Sample | None) -> State | None:
+        """Solve for the near rows; look again where the potentials moved beyond what was near, or end."""
+        if state["final"]:
+            return None
+        assert total.kept is not None
+        kept, potentials, passes = total.kept, state["potentials"], float(state["passes"]) + 1
+        complete = float(kept.counts.sum()) == float(total.sums["near"])
+        reach = float(state["reach"]) if complete else _margin_in(kept.keys[-1])
+        rows, weights = kept.logits, kept.counts
+        if sample is not None:
+            # What lies beyond is settled as it is but for what a sample of it shows to move.
+            outside = self._assign(sample.logits, potentials).margins > reach
+            further = sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
+            rows, weights = np.concatenate([rows, sample.logits[outside]]), np.concatenate([weights, further])
+        probabilities = self._probabilities(rows)
+        labels = (probabilities + potentials).argmax(axis=1)
+        counted = np.bincount(labels, weights=weights, minlength=len(potentials))
+        problem = self._problem(probabilities, weights, total.sums["share"] - counted)
+        solution = dual.solve(problem, potentials, first_epsilon=reach / 4)
+        moved = float(np.ptp(solution.potentials - potentials))
+        if moved <= reach or passes >= _MOST_PASSES:
+            return self._final(solution, passes)
+        return dict(state) | {
+            "potentials": solution.potentials,
+            "reach": np.asarray(max(moved / 4, 10 * _COARSE)),
+            "passes": np.asarray(passes),
+        }
 
     # --------------------------------------------------------------------------------------------- all rows at once
     def _exact_shares(self, logits: FloatArray) -> tuple[Array, Array] | None:
@@ -149,11 +232,15 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _solve(self, logits: FloatArray) -> Solved | None:
         found = self._exact_shares(logits)
-        if found is None:
+        if found is not None:
+            shares, tied = found
+            kept = float((shares * self._probabilities(logits)).sum())
+            return {}, Reduced.from_values(logits, self._values(logits, shares, tied), kept=kept)
+        if len(logits) > _SOLVED_ROWS or logits.size > _SOLVED_VALUES:
             return None
-        shares, tied = found
-        kept = float((shares * np.exp(self._take(self._log_softmax(logits)))).sum())
-        return {}, Reduced.from_values(logits, self._values(logits, shares, tied), kept=kept)
+        problem = self._problem(self._probabilities(logits), np.ones(len(logits)))
+        state = self._final(dual.solve(problem), passes=0)
+        return state, self.reduce(logits, state)
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         n = float(total.sums["count"].sum())
@@ -162,7 +249,9 @@ class TransportEstimator(SoftmaxEstimator):
             found |= {
                 "solver": "dual",
                 "passes": int(state["passes"]) + 1,
-                "duality_gap": dual.duality_gap(state, total.sums, n, self.label_share_[self._labels]),
+                "duality_gap": dual.duality_gap(
+                    state["potentials"], total.sums, n, self.label_share_[self._labels]
+                ),
             }
         return super()._diagnostics(state, total) | found
 
@@ -176,9 +265,10 @@ class ConfidenceTransport(TransportEstimator):
     Parameters
     ----------
     solver
-        "exact": the linear program, by network simplex (POT). "dual": Newton's method on the smoothed dual, in passes
-        over blocks of rows; it agrees to well below 1e-4. "auto": exact up to 20,000 rows and 1,000,000 logits. Rows
-        that come in blocks are always solved by the dual. The dual needs matrices of c x c numbers.
+        "exact": the linear program, by network simplex (POT). "dual": Newton's method on the smoothed dual, of a sample
+        first and then of the rows that a few passes find near the borders between labels; it agrees to well below
+        1e-4. "auto": exact up to 20,000 rows and 1,000,000 logits. Rows that come in blocks are always solved by the
+        dual. The dual needs matrices of c x c numbers.
     temperature_scaling
         Calibrate on the source first.
 
@@ -206,12 +296,20 @@ class ConfidenceTransport(TransportEstimator):
     method = "cot"
     _needs_one_plan = False
 
+    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
+        kept = read(self.source_.outputs(logits), self.temperature_, classes=labels).probability
+        return kept * self._of_predicted(logits)
+
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
-        log_probabilities = self._log_softmax(logits)
-        kept = np.einsum("ik,ik->i", shares, np.exp(self._take(log_probabilities)))
-        short = of_class(log_probabilities, logits.argmax(axis=1)) - log_probabilities.max(axis=1)
-        return np.asarray(kept * np.exp(short))
+        return np.einsum("ik,ik->i", shares, self._probabilities(logits)) * self._of_predicted(logits)
+
+    def _of_predicted(self, logits: FloatArray) -> Array | float:
+        """Return the probability of the predicted class over that of the likeliest one, shape (n,); 1 where they agree."""
+        if self.source_.decision_threshold is None:
+            return 1.0
+        predicted = logits.argmax(axis=1)
+        return np.exp(read(self.source_.outputs(logits), self.temperature_, classes=predicted).own)
 
 
 class ThresholdedTransport(TransportEstimator):
@@ -260,6 +358,10 @@ class ThresholdedTransport(TransportEstimator):
         errors = round((1.0 - self.source_accuracy_) * self.n_source_)
         self.threshold_ = _matching_cost(np.concatenate(costs), np.concatenate(masses), errors)
 
+    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
+        found = read(self.source_.outputs(logits), self.temperature_, classes=labels)
+        return (found.improbability <= self.threshold_).astype(np.float64)
+
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         costs, masses = _pieces(self._take(self._log_softmax(logits)), shares, tied)
         return np.asarray((masses * (costs <= self.threshold_)).sum(axis=1))
@@ -300,3 +402,14 @@ def _matching_cost(costs: Array, masses: Array, errors: int) -> float:
     # A millionth of the mass is what the dual may leave undecided.
     last = int(np.searchsorted(reached, n - errors - 1e-6 * n))
     return float(costs[order[last]]) * (1 + 1e-9)
+
+
+def _keys_by(margins: Array, hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return keys that order rows by margin, shape (n,), and tell rows of one margin apart."""
+    bits = margins.astype(np.float32).view(np.uint32).astype(np.uint64)  # of numbers above zero, in their order
+    return np.asarray((bits << np.uint64(_HASH_BITS)) | (hashed >> np.uint64(64 - _HASH_BITS)))
+
+
+def _margin_in(key: np.uint64) -> float:
+    """Return the margin that a key has in it."""
+    return float(np.uint32(int(key) >> _HASH_BITS).view(np.float32))

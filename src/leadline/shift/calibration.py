@@ -11,6 +11,7 @@ from leadline.numeric import golden_section, sigmoid
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
 _MOST_BIAS = 15.0  # log-odds of one millionth
+_ROUNDING = 1e-12  # of a score
 _MOST_BINS, _BIN_ROWS = 10, 20  # of confidence; 5 and 20 bins do alike (docs/which-method.md)
 
 
@@ -106,10 +107,20 @@ def gaps_at(odds: FloatArray, edges: NDArray[np.float64], gaps: NDArray[np.float
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:
     """Return the threshold t for which the share of source scores below t is the source error.
 
-    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and the next number above the
-    largest score when there is nothing else.
+    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and a little more than the largest
+    score when there is nothing else.
     """
     errors = int(np.count_nonzero(~correct))
     if errors == len(scores):
-        return float(np.nextafter(scores.max(), np.inf))
+        largest = float(scores.max())
+        return float(np.nextafter(largest + 4 * _ROUNDING * abs(largest), np.inf))
     return float(np.partition(scores, errors)[errors])
+
+
+def reaches(scores: FloatArray, threshold: float) -> NDArray[np.bool_]:
+    """Say of each score whether it is at the threshold or above, shape (n,).
+
+    Scores that differ by rounding alone are equal: those of few digits fall on a threshold by the thousand, and must do
+    so on whatever processor they are computed.
+    """
+    return np.asarray(scores >= threshold - _ROUNDING * abs(threshold))

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, negative_entropy, normal_quantile, of_class, sigmoid, softmax, top_two
+from leadline.numeric import Array, normal_quantile, read, sigmoid, top_two
 from leadline.results.shift import Shift, ShiftKind
-from leadline.shift.calibration import gaps_at
+from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
 from leadline.shift.priors import restoring_bias
 from leadline.shift.source import SourceProfile
@@ -183,18 +183,18 @@ def row_readings(
     Probabilities are moved by what confidence misses of the source's accuracy at the same log-odds.
     """
     odds = top_two(scores, predicted)[2]
-    restored = of_class(softmax(scores + restoring.astype(scores.dtype)), predicted)
-    reweighted = of_class(softmax(scores + reweighting.astype(scores.dtype)), predicted)
+    restored, reweighted = (read(scores, classes=predicted, bias=bias).probability for bias in (restoring, reweighting))
     few = profile.few_classes
-    thresholded = few * (odds >= profile.threshold)
+    thresholded = few * reaches(odds, profile.threshold)
     if few < 1.0:
-        thresholded = thresholded + (1.0 - few) * (negative_entropy(scores) >= profile.entropy_threshold)
+        entropy = read(scores, entropy=True).negative_entropy
+        thresholded = thresholded + (1.0 - few) * reaches(entropy, profile.entropy_threshold)
     gaps = gaps_at(odds, profile.gap_edges, profile.gaps)
     return {
         "confidence": np.clip(sigmoid(odds) + gaps, 0.0, 1.0),
         "thresholded": np.asarray(thresholded, dtype=np.float64),
         "restored": np.clip(restored + gaps, 0.0, 1.0),
-        "restored_thresholded": (restored >= profile.restored_threshold).astype(np.float64),
+        "restored_thresholded": reaches(restored, profile.restored_threshold).astype(np.float64),
         "reweighted": np.clip(reweighted + gaps, 0.0, 1.0),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array
+from leadline.numeric import Array, softmax_with_total
 
 _NEWTON_CLASSES = 150  # above, the c x c Hessian costs more than a few more fixed-point passes
 _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
@@ -35,12 +35,8 @@ def restoring_bias(
     wanted = wanted / wanted.sum()
 
     def evaluate(bias: Array) -> tuple[float, FloatArray]:
-        shifted = logits + bias.astype(logits.dtype)
-        highest = shifted.max(axis=1, keepdims=True)
-        np.exp(shifted - highest, out=shifted)
-        total = shifted.sum(axis=1, keepdims=True)
-        shifted /= total
-        return float((np.log(total) + highest).mean() - wanted @ bias), shifted
+        shares, log_total = softmax_with_total(logits, bias)
+        return float(log_total.mean() - wanted @ bias), shares
 
     bias = np.zeros(c) if start is None else start.copy()
     value, restored = evaluate(bias)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.numeric import Array, log_softmax, negative_entropy, of_class, sigmoid, softmax, top_two
+from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.priors import restoring_bias
 
@@ -123,7 +123,7 @@ class SourceProfile:
         odds = top_two(scores, top)[2]
         correct = top == labels
         threshold = matching_threshold(odds, correct)
-        restored = of_class(softmax(scores + restoring_bias(scores, marginal).astype(scores.dtype)), top)
+        restored = read(scores, bias=restoring_bias(scores, marginal), classes=top).probability
         edges, gaps = fit_gaps(odds, correct)
         corrected = np.clip(restored + gaps_at(odds, edges, gaps), 0.0, 1.0)
         return cls(
@@ -135,7 +135,7 @@ class SourceProfile:
             temperature=temperature,
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
-            entropy_threshold=matching_threshold(negative_entropy(scores), correct),
+            entropy_threshold=matching_threshold(read(scores, entropy=True).negative_entropy, correct),
             gap_edges=edges,
             gaps=gaps,
             restored_gap=float(correct.mean() - corrected.mean()),
