@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import leadline as ll
 from leadline.estimators.samples import random_order
+from leadline.estimators.sources import learn_profile
 from leadline.numeric import softmax, top_two
 from leadline.results.performance import Measure, expected_auc
 from leadline.shift.explanations import unchanged
@@ -250,6 +251,27 @@ def test_where_nothing_moved_the_interval_is_what_sampling_allows(n: int) -> Non
     sampling = np.sqrt(0.25 / n + 0.25 / 5000)
     assert np.mean(errors) < 2 * sampling
     assert np.mean(widths) < 2 * (1.645 * sampling + 0.025)
+
+
+def test_calibration_is_that_of_all_rows_and_not_of_the_sample_that_is_kept() -> None:
+    source, labels = classifier(60_000, 2, 0, signal=1.0)
+    profile = learn_profile(ll.Outputs(source, labels))
+    assert len(profile.logits) < len(source)
+    found = judge(profile, source, len(source))
+    assert found.readings["confidence"] == pytest.approx(accuracy(source, labels), abs=1e-4)
+    assert found.readings["thresholded"] == pytest.approx(accuracy(source, labels), abs=1e-4)
+
+
+def test_the_nearer_the_target_is_the_more_counts_confidence_as_it_is() -> None:
+    source, labels = classifier(20_000, 3, 0)
+    profile = learn_profile(ll.Outputs(source, labels))
+    target, _ = classifier(20_000, 3, 1)
+    found = [judge(profile, scale * target, len(target)).weights for scale in (1.0, 0.9, 0.7, 0.4)]
+    np.testing.assert_allclose(np.sum(found, axis=1), 1.0)
+    shares = [float(weights[0]) for weights in found]
+    assert shares[0] > 0.95
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 0.1
 
 
 def test_the_interval_grows_smoothly_with_the_evidence_of_shift() -> None:

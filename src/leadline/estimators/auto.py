@@ -16,7 +16,7 @@ from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
 from leadline.results.performance import Performance, expected_auc, matched
-from leadline.shift.judgement import Judgement, branches, correction, row_readings
+from leadline.shift.judgement import Judgement, combined, correction, row_readings
 from leadline.shift.source import SourceProfile
 
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
@@ -36,21 +36,24 @@ class Auto(Estimator):
 
     Asks why the predictions moved. If the target looks like the source with other class frequencies (label shift),
     confidence and thresholded confidence are read; if it looks like a classifier that drifts towards some classes
-    (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and
-    thresholded readings count only as far as the source shows that they bear flattened logits. The result is averaged
-    with ALSA's, which errs elsewhere. Each reading is moved by what it misses of the accuracy on the source itself.
+    (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and the nearer
+    the target is to the source, to calibrated confidence as it is. Thresholded readings count only as far as the source
+    shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere. Each reading is
+    moved by what it misses of the accuracy on the source itself.
 
     Notes
     -----
     A first pass over the target collects a bounded sample of its rows (20,000, fewer with many classes) on which the
     explanations are compared; a second gives every row its probability of being right,
 
-        (1 - w) [(1 - t) (AC + PRC(pi)) / 2 + t ATC] + w [PRC(pi_S) + t / 4 (thresholded PRC(pi_S) - PRC(pi_S))],
+        (1 - m) AC + m (1 - w) [(1 - t) (AC + PRC(pi)) / 2 + t ATC]
+                   + m w [PRC(pi_S) + t / 4 (thresholded PRC(pi_S) - PRC(pi_S))],
 
-    with w the belief in collapse, t the trust in thresholds, pi the class frequencies estimated under label shift and
-    pi_S the source's. PRC(pi) is the probability of the predicted class after a bias has given the target the class
-    frequencies pi. A quarter of the estimate is ALSA's, fitted on the sample of the source that the model keeps; less
-    with more than ten classes, where anchors know less. ATC's score is confidence, and more and more the entropy there.
+    with m = d^2 / (d^2 + 0.1^2) at a distance d of the target from the source, w the belief in collapse, t the trust in
+    thresholds, pi the class frequencies estimated under label shift and pi_S the source's. PRC(pi) is the probability
+    of the predicted class after a bias has given the target the class frequencies pi. A quarter of the estimate is
+    ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
+    less. ATC's score is confidence, and more and more the entropy there.
 
     Examples
     --------
@@ -98,11 +101,11 @@ class Auto(Estimator):
         return _ANCHORS_SHARE * self.source_.few_classes
 
     def informed(self, judgement: Judgement) -> State:
-        """Return the biases and the belief in collapse."""
+        """Return the biases, and what the readings count for."""
         return {
             "restoring": judgement.restoring,
             "reweighting": judgement.reweighting,
-            "collapse_weight": np.asarray(judgement.explained.collapse_weight),
+            "weights": judgement.weights,
         }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
@@ -110,13 +113,11 @@ class Auto(Estimator):
         by_anchors = self._alsa.probabilities(logits)[0]
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
         read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
-        label_shift, collapse = branches(self.source_, read)
-        weight, share = float(state["collapse_weight"]), self._anchors_share
-        judged = np.asarray((1 - weight) * label_shift + weight * collapse)
+        judged, share = combined(self.source_, read, state["weights"]), self._anchors_share
         return Reduced.from_values(logits, (1 - share) * judged + share * by_anchors)
 
     def _correction(self, state: State) -> float:
-        judged = correction(self.source_, float(state["collapse_weight"]))
+        judged = correction(self.source_, state["weights"])
         return (1 - self._anchors_share) * judged + self._anchors_share * self.correction_
 
     def performance(self, logits: Any, *, confidence_level: float = 0.9) -> Performance:
@@ -138,7 +139,8 @@ class Auto(Estimator):
         target = self._target(logits)
         driven = self._drive(InMemory(target))
         estimate, state = driven.estimate(ALL, confidence_level), driven.state()
-        weight = float(state["collapse_weight"])
+        assert driven.whole is not None
+        weight = driven.whole.explained.collapse_weight
         confusion = np.zeros((self.n_classes_, self.n_classes_))
         odds, positive = [], []
         for block in row_blocks(target):

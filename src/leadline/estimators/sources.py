@@ -28,6 +28,7 @@ def learn_profile(source: Outputs) -> SourceProfile:
         accuracy=float(np.mean(logits.argmax(axis=1) == labels)),
         n_rows=len(logits),
         decision_threshold=source.threshold,
+        whole=(logits, labels),
     )
 
 

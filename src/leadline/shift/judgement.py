@@ -28,7 +28,8 @@ _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a
 
 # Half-width of the 90 % interval by the distance d of the target from the source: most (2 - ranking) d / (d + half).
 # Nothing where nothing moved; 6 points at .05, 11 at .2 and 14 at .5 where the ranking is one half: so grow the largest
-# tenths of errors, and more where confidence tells less of right and wrong (docs/which-method.md).
+# tenths of errors, and more where confidence tells less of right and wrong (docs/which-method.md). At the same distance
+# half of the answer rests on why the target differs; where nothing moved, on confidence as it is.
 _MOST, _HALF = 0.115, 0.1
 _BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
@@ -75,9 +76,9 @@ class Judgement:
         return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)
 
     @property
-    def correction(self) -> float:
-        """What the readings of each row miss of the accuracy on the source itself, as far as they count."""
-        return correction(self.profile, self.explained.collapse_weight)
+    def weights(self) -> Array:
+        """Shape (3,): the shares of confidence as it is, and of the readings under label shift and under collapse."""
+        return _weights(self.explained)
 
     @property
     def kind(self) -> ShiftKind:
@@ -157,13 +158,11 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     restoring = restoring_bias(scores, profile.marginal)
     reweighting = restoring_bias(scores, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
-    label_shift, collapse = (float(values.mean()) for values in branches(profile, read))
-    weight = explained.collapse_weight
-    accuracy = (1 - weight) * label_shift + weight * collapse + correction(profile, weight)
-    accuracy = float(np.clip(accuracy, 0.0, 1.0))
+    weights = _weights(explained)
+    accuracy = float(np.clip(combined(profile, read, weights).mean() + correction(profile, weights), 0.0, 1.0))
     readings = {name: float(values.mean()) for name, values in read.items()}
     readings["restored"] = float(np.clip(readings["restored"] + profile.restored_gap, 0.0, 1.0))
-    distance = float(np.hypot(as_is.distance, _UNSEEN * as_is.noise))
+    distance = _distance(explained)
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF) / normal_quantile(0.95),
@@ -199,21 +198,33 @@ def row_readings(
     }
 
 
-def branches(profile: SourceProfile, read: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return the probability that each row is right under label shift and under collapse, shapes (n,)."""
+def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
+    """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
     trust = profile.threshold_trust
     averaged = (1 - _REWEIGHTED_SHARE) * read["confidence"] + _REWEIGHTED_SHARE * read["reweighted"]
     label_shift = (1 - trust) * averaged + trust * read["thresholded"]
     collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
-    return label_shift, collapse
+    return np.asarray(weights[0] * read["confidence"] + weights[1] * label_shift + weights[2] * collapse)
 
 
-def correction(profile: SourceProfile, collapse_weight: float) -> float:
-    """Return what the branches, at a belief in collapse, miss of the accuracy on the source itself.
+def correction(profile: SourceProfile, weights: Array) -> float:
+    """Return what the readings, counting so much, miss of the accuracy on the source itself.
 
     Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
     """
-    return collapse_weight * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap
+    return float(weights[2] * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap)
+
+
+def _distance(explained: Explained) -> float:
+    """Return how far the target is from the source, with what noise may hide."""
+    return float(np.hypot(explained.unchanged_distance, _UNSEEN * explained.noise))
+
+
+def _weights(explained: Explained) -> Array:
+    """Return what confidence as it is and the readings under label shift and under collapse count for, shape (3,)."""
+    square, collapse = _distance(explained) ** 2, explained.collapse_weight
+    moved = square / (square + _HALF**2)
+    return np.array([1.0 - moved, moved * (1.0 - collapse), moved * collapse])
 
 
 def _sampling(profile: SourceProfile, accuracy: float, n_target: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.decisions import from_decision, to_decision
-from leadline.data.outputs import FloatArray, IntArray
+from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.priors import restoring_bias
@@ -59,7 +59,7 @@ class SourceProfile:
     gap_edges, gaps
         Bins of log-odds, and accuracy less confidence in each: what scaling leaves.
     restored_gap
-        Accuracy less mean prior-restored confidence, corrected in the same way.
+        Mean confidence less mean prior-restored confidence, both corrected in the same way.
     ranking
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
     reactivity
@@ -98,6 +98,7 @@ class SourceProfile:
         accuracy: float,
         n_rows: int,
         decision_threshold: float | None = None,
+        whole: tuple[FloatArray, IntArray] | None = None,
     ) -> Self:
         """Learn from labelled rows.
 
@@ -111,6 +112,8 @@ class SourceProfile:
             Of the whole source.
         decision_threshold
             Of the classifier.
+        whole
+            Shapes (n, c) and (n,): all rows of the source and their labels; the sample where they are not at hand.
         """
         c = logits.shape[1]
         few = slice(max(_LEAST_ROWS, _TEMPERATURE_VALUES // c))
@@ -120,12 +123,16 @@ class SourceProfile:
             outputs = _biased(outputs, bias)
         temperature = fit_temperature(outputs[few], labels[few])
         scores = _scores(outputs, temperature)
-        odds = top_two(scores, top)[2]
-        correct = top == labels
-        threshold = matching_threshold(odds, correct)
+        odds, correct = top_two(scores, top)[2], top == labels
+        # Calibrated on the sample alone, every estimate would be as lucky as the sample is.
+        rows, of_rows = (logits, labels) if whole is None else whole
+        all_odds, entropies = _certainty(rows, decision_threshold, bias, temperature)
+        all_correct = rows.argmax(axis=1) == of_rows
+        threshold = matching_threshold(all_odds, all_correct)
         restored = read(scores, bias=restoring_bias(scores, marginal), classes=top).probability
-        edges, gaps = fit_gaps(odds, correct)
-        corrected = np.clip(restored + gaps_at(odds, edges, gaps), 0.0, 1.0)
+        edges, gaps = fit_gaps(all_odds, all_correct)
+        own = gaps_at(odds, edges, gaps)
+        confident, corrected = (np.clip(each + own, 0.0, 1.0).mean() for each in (sigmoid(odds), restored))
         return cls(
             logits=logits,
             labels=labels,
@@ -135,10 +142,10 @@ class SourceProfile:
             temperature=temperature,
             threshold=threshold,
             restored_threshold=matching_threshold(restored, correct),
-            entropy_threshold=matching_threshold(read(scores, entropy=True).negative_entropy, correct),
+            entropy_threshold=matching_threshold(entropies, all_correct),
             gap_edges=edges,
             gaps=gaps,
-            restored_gap=float(correct.mean() - corrected.mean()),
+            restored_gap=float(confident - corrected),
             ranking=_ranking(odds, correct),
             reactivity=_reactivity(scores, top, threshold),
             decision_threshold=decision_threshold,
@@ -170,7 +177,7 @@ class SourceProfile:
         Rows are taken in the precision in which the sample is kept: scores of few digits, that fall on a threshold or
         on the edge of a bin by the thousand, must do so on the same side as the source's.
         """
-        return _scores(self.outputs(logits.astype(np.float32, copy=False)), self.temperature)
+        return _scores(self.outputs(_single(logits)), self.temperature)
 
     @cached_property
     def top_two(self) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
@@ -192,10 +199,27 @@ def _biased(logits: FloatArray, bias: float) -> FloatArray:
     return logits + np.array([-bias / 2, bias / 2], dtype=logits.dtype) if bias else logits
 
 
+def _single(rows: FloatArray) -> FloatArray:
+    """Return rows, shape (n, c), in the precision in which the sample is kept."""
+    return rows.astype(np.float32, copy=False)
+
+
 def _scores(logits: FloatArray, temperature: float) -> FloatArray:
     """Return calibrated log-probabilities, shape (n, c); in single precision where there are many classes."""
     scores: FloatArray = log_softmax(logits, temperature)
     return scores.astype(np.float32) if logits.shape[1] > _SINGLE_PRECISION_FROM else scores
+
+
+def _certainty(
+    rows: FloatArray, decision_threshold: float | None, bias: float, temperature: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return calibrated log-odds of the predicted classes and minus the entropies of rows, shapes (n,)."""
+    found = []
+    for block in row_blocks(rows):
+        scores = _scores(_biased(from_decision(_single(block), decision_threshold), bias), temperature)
+        found.append((top_two(scores, block.argmax(axis=1))[2], read(scores, entropy=True).negative_entropy))
+    odds, entropies = zip(*found, strict=True)
+    return np.concatenate(odds), np.concatenate(entropies)
 
 
 def _ranking(odds: FloatArray, correct: NDArray[np.bool_]) -> float:
