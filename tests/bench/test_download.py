@@ -7,14 +7,16 @@ import io
 import resource
 import tarfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fuzz.lying_server import Answer, file, message, raw, serving
 from leadline.bench.datasets import SUITES
-from leadline.bench.download import Download, fetch
+from leadline.bench.download import Download
+from leadline.bench.download import fetch as patient_fetch
 from leadline.errors import InputError
-from lying_server import Answer, file, message, raw, serving
 from official_files import write_amazon_wilds
 
 
@@ -34,12 +36,7 @@ MD5 = hashlib.md5(WHOLE, usedforsecurity=False).hexdigest()
 
 # urllib leaves the connection of an answer that it cannot parse to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leadline.bench.download._WAIT", 0.0)
-    monkeypatch.setattr("leadline.bench.download._TIMEOUT", 2.0)
+fetch = partial(patient_fetch, wait=0.0)
 
 
 def archive_at(url: str, checksum: str | None = MD5) -> Download:

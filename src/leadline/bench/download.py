@@ -23,7 +23,6 @@ from leadline.errors import InputError
 _CHUNK = 1 << 20
 _TIMEOUT = 60.0  # seconds without a byte
 _ATTEMPTS = 4
-_WAIT = 1.0  # seconds before the second attempt; twice as long before each further one
 #: Kinds of checksum by their length.
 _KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
 #: Answers of a server that may be better the next time.
@@ -76,7 +75,7 @@ class Download:
         return found[0] if all(found) else None
 
 
-def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
+def fetch(item: Download, data: Path, progress: Progress | None = None, *, wait: float = 1.0) -> Path:
     """Bring a file into the data folder, unless what it makes is there already.
 
     The bytes go to ``<path>.part``, and what breaks off continues there, a few times now and at a later call. Only a
@@ -91,6 +90,8 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         The data folder.
     progress
         Called while bytes arrive, with bytes done, bytes in all (0 if unknown), and what is being fetched.
+    wait
+        Seconds before the second attempt; twice as long before each further one.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         return made
     file = data / item.path
     if not file.exists():
-        _bring(item, file, data, progress or (lambda *_: None))
+        _bring(item, file, data, progress or (lambda *_: None), wait)
     elif wrong := _problem(file, item, data):  # put there by hand
         raise InputError(f"{file} {wrong} Delete it and prepare again.")
     if made := item.made(data):
@@ -111,11 +112,11 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     )
 
 
-def _bring(item: Download, file: Path, data: Path, progress: Progress) -> None:
+def _bring(item: Download, file: Path, data: Path, progress: Progress, wait: float) -> None:
     """Receive a file, and give it its name when nothing is wrong with it."""
     part = file.with_name(file.name + ".part")
     for last in (False, True):
-        in_pieces = _receive(item.url, part, progress)
+        in_pieces = _receive(item.url, part, progress, wait)
         wrong = _problem(part, item, data)
         if not wrong:
             break
@@ -141,12 +142,12 @@ def _problem(file: Path, item: Download, data: Path) -> str:
     return ""
 
 
-def _receive(url: str, part: Path, progress: Progress) -> bool:
+def _receive(url: str, part: Path, progress: Progress, wait: float) -> bool:
     """Append to ``part`` what is missing of the file at ``url``; return whether it came in pieces."""
     in_pieces, reason = False, ""
     for attempt in range(_ATTEMPTS):
         if attempt:
-            time.sleep(_WAIT * 2 ** (attempt - 1))
+            time.sleep(wait * 2 ** (attempt - 1))
         with _writing(part):
             part.parent.mkdir(parents=True, exist_ok=True)
             done = part.stat().st_size if part.exists() else 0

@@ -101,10 +101,10 @@ def _parquet_lines(path: Path) -> list[list[str]]:
 
     try:
         table = parquet.read_table(path)
-    except (ArrowException, OSError) as error:
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
+    except (ArrowException, OSError, ValueError) as error:  # names and texts that are no UTF-8 are found late
         raise InputError(f"cannot be read as .parquet ({one_line(error)}).") from error
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
 
 
 _FORMATS: dict[str, tuple[Callable[[Path], list[list[str]]], Callable[[Columns], bytes]]] = {

@@ -1,10 +1,11 @@
-"""A server on this machine that answers with whatever bytes a test gives it, HTTP or not."""
+"""A server on this machine that answers with whatever bytes it is given, HTTP or not."""
 
 from __future__ import annotations
 
 import socketserver
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedIOBase
 from threading import Thread
 
 #: From the start of the range that was asked for (None for the whole) to the bytes of the answer.
@@ -41,18 +42,13 @@ class LyingServer:
 
     def __init__(self, *answers: Answer) -> None:
         self.asked: list[str] = []
-        remaining = list(answers)
-        asked = self.asked
+        self.answers = list(answers)
+        lying = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
-                lines = iter(self.rfile.readline, b"\r\n")
-                headers = dict(line.decode().strip().split(": ") for line in lines if b": " in line)
-                asked.append(headers.get("Range", "all"))
-                start = int(headers["Range"].removeprefix("bytes=").removesuffix("-")) if "Range" in headers else None
-                answer = remaining.pop(0) if len(remaining) > 1 else remaining[0]
                 with suppress(OSError):
-                    self.wfile.write(answer(start))
+                    self.wfile.write(lying._answer(self.rfile))
 
         class Server(socketserver.ThreadingTCPServer):
             daemon_threads = True
@@ -62,7 +58,16 @@ class LyingServer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/set"
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
+    def _answer(self, request: BufferedIOBase) -> bytes:
+        lines = iter(request.readline, b"\r\n")
+        headers = dict(line.decode().strip().split(": ") for line in lines if b": " in line)
+        request.read(int(headers.get("Content-Length", 0)))
+        self.asked.append(headers.get("Range", "all"))
+        start = int(headers["Range"].removeprefix("bytes=").removesuffix("-")) if "Range" in headers else None
+        return (self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])(start)
+
     def stop(self) -> None:
+        """Answer no more."""
         self._server.shutdown()
         self._server.server_close()
 
