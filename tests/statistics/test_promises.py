@@ -1,7 +1,7 @@
 """What is promised of chance, measured at length: make test-long.
 
-Each test asks whether the measured frequency could come from a method that keeps its promise. A right method fails one of
-them once in a million runs (``ERROR``); the seeds are fixed, so that a test that passes goes on passing.
+Each test asks whether the measured frequency could come from a method that keeps its promise. A right method fails
+one of them once in a million runs (``ERROR``); the seeds are fixed, so that a test that passes goes on passing.
 """
 
 from __future__ import annotations
