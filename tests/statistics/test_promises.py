@@ -49,7 +49,7 @@ def test_intervals_hold_the_accuracy_where_nothing_shifted(method: str) -> None:
 
 @pytest.mark.parametrize("shares", [[0.5, 0.7, 0.9, 1.0], [0.0, 0.1, 0.9, 1.0], [0.97, 0.98, 0.99, 1.0]], ids=str)
 def test_intervals_from_planned_labels_hold_the_accuracy(shares: list[float]) -> None:
-    rng, trials, sizes, labelled = np.random.default_rng(0), 50_000, np.full(4, 250), np.full(4, 25)
+    rng, trials, sizes, labelled = np.random.default_rng(0), 10_000, np.full(4, 250), np.full(4, 25)
     good = np.round(np.array(shares) * sizes).astype(int)
     right = np.stack(
         [rng.hypergeometric(g, n - g, k, trials) for g, n, k in zip(good, sizes, labelled, strict=True)], 1
