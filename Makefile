@@ -4,7 +4,8 @@
 # make lint   the checks without the tests
 # make fuzz   attacks on everything that reads, parses or estimates, for MINUTES minutes (10) from SEED (0); findings are files
 #             in fuzz-results, and TARGETS=csv,where limits it to some. docs/robustness.md says more
-# make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
+# make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
+#                    and startup.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
@@ -50,6 +51,7 @@ fuzz: .venv/fuzz
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/startup.py
 
 bench-alarms: .venv/dev
 	LEADLINE_DATA=$(DATA) $(BIN)/python benchmarks/alarms.py
@@ -74,9 +76,10 @@ bench-measure: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,report]'
 	touch $@
 
+# Compiling the 21,000 files that come with it takes longer than what the tests import of them.
 .venv/dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	touch $@
 
 .venv/fuzz: .venv/dev

@@ -187,16 +187,9 @@ peak = megabytes("VmHWM")
 print(peak - before, peak - logits.nbytes / 2**20)
 """
 
-START = """
-import sys
-import numpy as np
-import leadline as ll
-ll.load(sys.argv[1]).estimate(np.random.default_rng(0).normal(size=(100, 10)))
-"""
 
-
-def process_rows(repeats: int, *, quick: bool) -> Iterable[Row]:
-    """Measure in fresh processes: memory of a large estimate, and the start of a process with cached kernels."""
+def memory_rows(*, quick: bool) -> Iterable[Row]:
+    """Measure the memory of a large estimate, in a process of its own."""
     logits, labels = make_source(5_000, 10)
     n = 100_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
@@ -210,12 +203,6 @@ def process_rows(repeats: int, *, quick: bool) -> Iterable[Row]:
                 f"the model: {whole:.0f} MB)",
                 above, None, "MB", above, 300.0, at_least=False,
             )  # fmt: skip
-        command = [sys.executable, "-c", START, model]
-        least = least_times({"start": lambda: subprocess.run(command, check=True)}, repeats)
-        yield Row(
-            "second process: import, load a model, estimate 100 rows",
-            least["start"], None, "s", least["start"], 1.0, at_least=False,
-        )  # fmt: skip
 
 
 def measure_growth(repeats: int, *, quick: bool) -> dict[str, list[dict[str, float]]]:
@@ -258,8 +245,7 @@ def draw_growth(growth: dict[str, list[dict[str, float]]]) -> None:
 
 
 def write_table(rows: list[Row], about: dict[str, Any]) -> None:
-    """Put the table into the page of the docs, between its marks."""
-    page = PAGE.read_text()
+    """Put the table into the page of the docs."""
     lines = ["| | figure | target | Leadline | alternative |", "|---|---|---|---|---|"]
     for row in rows:
         sides = [row.leadline, row.other]
@@ -268,8 +254,14 @@ def write_table(rows: list[Row], about: dict[str, Any]) -> None:
         lines.append(f"| {row.what} | {row.figure:.2f} | {target} | {' | '.join(cells)} |")
     place = f"{about['processor']}, {about['cores']} cores, NumPy {about['numpy']}, PyTorch {about['torch']}"
     caption = f"Measured on {about['date']}: {place}; load of the machine before the run {about['load_average']:.1f}."
-    head, tail = page.split(BEGIN)[0], page.split(END)[1]
-    PAGE.write_text(head + BEGIN + "\n".join([caption, "", *lines]) + "\n" + END + tail)
+    write_between(PAGE, BEGIN, END, [caption, "", *lines])
+
+
+def write_between(page: Path, begin: str, end: str, lines: list[str]) -> None:
+    """Replace what a page has between two marks."""
+    text = page.read_text()
+    head, tail = text.split(begin)[0], text.split(end)[1]
+    page.write_text(head + begin + "\n".join(lines) + "\n" + end + tail)
 
 
 def machine() -> dict[str, Any]:
@@ -310,7 +302,7 @@ def main() -> None:
     print(f"{about['processor']}, {about['cores']} cores, torch {about['torch']}, load {about['load_average']:.1f}")
     print("  figure  target         verdict")
     rows = []
-    for part in (influence_rows(repeats), fit_rows(min(repeats, 4)), process_rows(repeats, quick=quick)):
+    for part in (influence_rows(repeats), fit_rows(min(repeats, 4)), memory_rows(quick=quick)):
         for row in part:
             show(row)
             rows.append(row)

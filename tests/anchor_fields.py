@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from leadline.estimators.alsa.kernels import AnchorField, Kernel
+from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 from reference import PlainALSA
 
 Array = NDArray[Any]
+
+#: Every way to compute an influence: the backends, and what CPUs do with few pairs.
+ESTIMATING: dict[str, Callable[[], Kernel]] = {
+    "numba": lambda: get_kernel("numba"),
+    "plain": lambda: get_kernel("numba", pairs=1),
+    "torch": lambda: get_kernel("torch"),
+}
 
 POWERS = pytest.mark.parametrize("power", [2, 1], ids=["gaussian", "exponential"])
 

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-# Imported now, as a function of the same name as its module must be bound after the module has been imported.
-from leadline.comparison import compare
 from leadline.version import __version__
 
+TYPE_CHECKING = False  # as type checkers know it; to import `typing` takes longer than all the rest of this
 if TYPE_CHECKING:
-    from leadline.comparison import Comparison, ComparisonRow
+    from typing import Any
+
+    from leadline.comparison import Comparison, ComparisonRow, compare
     from leadline.data.columns import Columns
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
@@ -115,6 +115,7 @@ _HOME = {
     "WindowEstimate": "leadline.monitor.history",
     "band_width": "leadline.estimators.alsa.band",
     "band_width_bound": "leadline.estimators.alsa.band",
+    "compare": "leadline.comparison",
     "estimate_files": "leadline.engines.arrow",
     "estimate_with_labels": "leadline.labels.evaluation",
     "estimate_with_labels_by": "leadline.labels.evaluation",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -72,7 +74,8 @@ def test_a_group_of_commands_is_one_line(monkeypatch: pytest.MonkeyPatch, run: R
     def bye() -> None:
         """Say bye."""
 
-    monkeypatch.setitem(COMMANDS, "more", group)
+    monkeypatch.setitem(sys.modules, "more_commands", SimpleNamespace(group=group))
+    monkeypatch.setitem(COMMANDS, "more", "more_commands:group")
     assert run("more", "hello").out == "hello\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -140,20 +141,43 @@ def test_streams_that_take_nothing(words: str, code: int, err: str, folder: Path
     assert "Exception ignored" not in done.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_an_interrupt_while_the_command_is_loaded_is_quiet() -> None:
-    program = """
+INTERRUPTED_AT = """
 import os, signal, sys
 class Interrupt:
     def find_spec(name, *_):
-        if name == "leadline.cli.estimation":
+        if name == {name!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupt)
 from leadline.__main__ import run
 sys.exit(run())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize("name", ["numpy", "leadline.cli.estimation"])
+def test_an_interrupt_while_the_command_is_loaded_is_quiet(name: str) -> None:
+    program = [sys.executable, "-c", INTERRUPTED_AT.format(name=name)]
+    done = subprocess.run(program, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_the_entry_point_loads_next_to_nothing_before_it_can_be_interrupted() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import leadline.__main__; print(*sorted(set(sys.modules) - before))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    own = {name for name in found.stdout.split() if name.startswith("leadline")}
+    assert own == {"leadline", "leadline.__main__", "leadline.version"}
+    assert not {"numpy", "typing"} & set(found.stdout.split())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_interrupts_that_a_shell_ignores_stay_ignored() -> None:
+    program = [sys.executable, "-c", INTERRUPTED_AT.format(name="numpy")]
+    line = f"trap '' INT; exec {shlex.join(program)} --version"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

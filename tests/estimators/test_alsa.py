@@ -179,10 +179,17 @@ def test_history_has_every_epoch(source: Outputs) -> None:
     assert [entry["epoch"] for entry in model.history_] == [1, 2, 3, 4, 5, 6, 7]
     assert all(set(entry) == {"epoch", "loss", "accuracy"} for entry in model.history_)
     assert model.stop_reason_ == "max_epochs"
-    final = expit(model.influence(source.logits)).mean()
-    assert model.history_[-1]["accuracy"] == pytest.approx(final, abs=1e-5)
     diagnostics = model.estimate(source.logits).diagnostics
     assert (diagnostics["epochs"], diagnostics["stop_reason"]) == (7, "max_epochs")
+
+
+def test_history_is_of_the_batches_before_their_steps(source: Outputs) -> None:
+    start = fitted(source, learn=(), max_epochs=2)
+    expected = expit(start.influence(source.logits)).mean()
+    assert start.history_[0]["accuracy"] == pytest.approx(expected, abs=1e-5)
+    whole = fitted(source, batch_size=len(source), max_epochs=2, epsilon=1e-12)
+    assert whole.history_[0] == pytest.approx(start.history_[0], abs=1e-5)
+    assert abs(whole.history_[1]["accuracy"] - expected) > 1e-5
 
 
 def test_training_stops_at_the_first_epoch_within_epsilon(source: Outputs) -> None:

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 import leadline
-from anchor_fields import POWERS, Array, autograd, placed
+from anchor_fields import ESTIMATING, POWERS, Array, autograd, placed
 from leadline.errors import InputError
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
 from leadline.estimators.alsa.kernels.base import unit_rows
@@ -28,6 +29,11 @@ from leadline.estimators.alsa.kernels.base import unit_rows
 @pytest.fixture(params=BACKENDS)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     return get_kernel(request.param)
+
+
+@pytest.fixture(params=ESTIMATING)
+def estimating(request: pytest.FixtureRequest) -> Kernel:
+    return ESTIMATING[request.param]()
 
 
 def make_field(k: int, c: int, power: int = 2, seed: int = 0, width: float = 3.0) -> AnchorField[Array]:
@@ -77,82 +83,85 @@ def check_influence(kernel: Kernel, logits: Array, field: AnchorField[Array], to
         (3000, 129, 2), (600, 257, 77), (40, 33, 1000),
     ],
 )  # fmt: skip
-def test_influence_agrees_with_float64(kernel: Kernel, n: int, k: int, c: int, power: int) -> None:
-    check_influence(kernel, make_logits(n, c), make_field(k, c, power))
+def test_influence_agrees_with_float64(estimating: Kernel, n: int, k: int, c: int, power: int) -> None:
+    check_influence(estimating, make_logits(n, c), make_field(k, c, power))
 
 
 @POWERS
 def test_backends_agree(power: int) -> None:
     logits, field = make_logits(2000, 10), make_field(3000, 10, power, width=8.0)
-    cpu, other = (get_kernel(name).influence(logits, placed(get_kernel(name), field)) for name in BACKENDS)
-    np.testing.assert_allclose(cpu, other, rtol=0, atol=1e-4 * np.abs(other).max())
+    kernels = {name: make() for name, make in ESTIMATING.items()}
+    found = {name: kernel.influence(logits, placed(kernel, field)) for name, kernel in kernels.items()}
+    scale = np.abs(found["torch"]).max()
+    np.testing.assert_allclose(found["numba"], found["torch"], rtol=0, atol=1e-4 * scale)
+    np.testing.assert_allclose(found["plain"], found["numba"], rtol=0, atol=1e-6 * scale)
 
 
 @POWERS
-def test_float64_and_strided_inputs(kernel: Kernel, power: int) -> None:
+def test_float64_and_strided_inputs(estimating: Kernel, power: int) -> None:
     field = make_field(40, 6, power)
     logits = make_logits(90, 6).astype(np.float64)
-    check_influence(kernel, logits, field)
-    check_influence(kernel, logits[::3], field)
-    check_influence(kernel, np.asfortranarray(logits), field)
+    check_influence(estimating, logits, field)
+    check_influence(estimating, logits[::3], field)
+    check_influence(estimating, np.asfortranarray(logits), field)
 
 
 @POWERS
-def test_zero_rows_and_zero_anchors_are_at_distance_one(kernel: Kernel, power: int) -> None:
+def test_zero_rows_and_zero_anchors_are_at_distance_one(estimating: Kernel, power: int) -> None:
     logits, field = make_logits(5, 4), make_field(6, 4, power)
     logits[2] = 0.0
     field.anchors[3] = 0.0
-    check_influence(kernel, logits, field)
+    check_influence(estimating, logits, field)
     alone = AnchorField(field.anchors[:1], field.peaks[:1], field.widths[:1], power)
     expected = field.peaks[0] * np.exp(-(field.widths[0] ** 2))
-    np.testing.assert_allclose(kernel.influence(logits[2:3], placed(kernel, alone)), expected, rtol=1e-5)
+    np.testing.assert_allclose(estimating.influence(logits[2:3], placed(estimating, alone)), expected, rtol=1e-5)
 
 
 @POWERS
-def test_a_duplicated_anchor_counts_twice(kernel: Kernel, power: int) -> None:
+def test_a_duplicated_anchor_counts_twice(estimating: Kernel, power: int) -> None:
     logits, field = make_logits(30, 4), make_field(9, 4, power)
     twice = AnchorField(np.tile(field.anchors, (2, 1)), np.tile(field.peaks, 2), np.tile(field.widths, 2), power)
-    once = kernel.influence(logits, placed(kernel, field))
-    np.testing.assert_allclose(kernel.influence(logits, placed(kernel, twice)), 2 * once, rtol=1e-5, atol=1e-6)
+    once = estimating.influence(logits, placed(estimating, field))
+    np.testing.assert_allclose(estimating.influence(logits, placed(estimating, twice)), 2 * once, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
-        kernel.strongest(logits, placed(kernel, twice)),
-        kernel.strongest(logits, placed(kernel, field)),
+        estimating.strongest(logits, placed(estimating, twice)),
+        estimating.strongest(logits, placed(estimating, field)),
         rtol=1e-6,
     )
 
 
-def test_peaks_of_zero_give_nothing(kernel: Kernel) -> None:
+def test_peaks_of_zero_give_nothing(estimating: Kernel) -> None:
     field = make_field(20, 3)
     field.peaks[:] = 0.0
-    for result in (kernel.influence, kernel.strongest):
-        assert not result(make_logits(10, 3), placed(kernel, field)).any()
+    for result in (estimating.influence, estimating.strongest):
+        assert not result(make_logits(10, 3), placed(estimating, field)).any()
 
 
 @POWERS
 @pytest.mark.parametrize("width", [0.0, 1e-20, 30.0, 1e4, 1e18, 3e38])
-def test_extreme_widths(kernel: Kernel, width: float, power: int) -> None:
+def test_extreme_widths(estimating: Kernel, width: float, power: int) -> None:
     logits, field = make_logits(20, 3), make_field(15, 3, power)
     field.widths[:] = width
     logits[0] = 2 * field.anchors[4]
-    total = kernel.influence(logits, placed(kernel, field))
+    total = estimating.influence(logits, placed(estimating, field))
     assert np.isfinite(total).all()
     if width == 0.0:
         np.testing.assert_allclose(total, field.peaks.sum(dtype=np.float64), rtol=1e-5)
     if width >= 1e4:
         np.testing.assert_allclose(total[1:], 0.0, atol=1e-20)
     if width <= 1e4:
-        check_influence(kernel, logits, field)
+        check_influence(estimating, logits, field)
 
 
-def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:
+def test_the_exponential_is_accurate_to_float32(estimating: Kernel) -> None:
     # Zero rows are at distance 1 exactly: the influence of a width is exp(-v^2) with nothing else rounded.
     widths = np.sqrt(np.linspace(0.0, 49.0, 4001)).astype(np.float32)
     exact = np.exp(-np.square(widths).astype(np.float64))
     logits = np.array([[0.0, 0.0]])
     values = [
-        kernel.influence(
+        estimating.influence(
             logits,
-            placed(kernel, AnchorField(np.ones((1, 2)), np.ones(1), width[None], 2)),
+            placed(estimating, AnchorField(np.ones((1, 2)), np.ones(1), width[None], 2)),
         )[0]
         for width in widths[::10]
     ]
@@ -162,24 +171,24 @@ def test_the_exponential_is_accurate_to_float32(kernel: Kernel) -> None:
 
 
 @POWERS
-def test_scaling_logits_changes_nothing_and_shifting_them_does(kernel: Kernel, power: int) -> None:
-    logits, field = make_logits(50, 5), placed(kernel, make_field(60, 5, power))
+def test_scaling_logits_changes_nothing_and_shifting_them_does(estimating: Kernel, power: int) -> None:
+    logits, field = make_logits(50, 5), placed(estimating, make_field(60, 5, power))
     factors = np.random.default_rng(3).uniform(0.01, 100.0, size=(50, 1)).astype(np.float32)
-    total = kernel.influence(logits, field)
-    np.testing.assert_allclose(kernel.influence(logits * factors, field), total, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(kernel.influence(logits * np.float32(1e-30), field), total, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(kernel.influence(logits * np.float32(1e30), field), total, rtol=0, atol=1e-4)
-    assert np.abs(kernel.influence(logits + 1.0, field) - total).max() > 0.1
+    total = estimating.influence(logits, field)
+    np.testing.assert_allclose(estimating.influence(logits * factors, field), total, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(estimating.influence(logits * np.float32(1e-30), field), total, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(estimating.influence(logits * np.float32(1e30), field), total, rtol=0, atol=1e-4)
+    assert np.abs(estimating.influence(logits + 1.0, field) - total).max() > 0.1
 
 
 @POWERS
-def test_order_of_rows_anchors_and_classes(kernel: Kernel, power: int) -> None:
+def test_order_of_rows_anchors_and_classes(estimating: Kernel, power: int) -> None:
     rng = np.random.default_rng(4)
     logits, field = make_logits(200, 7), make_field(333, 7, power)
     rows, anchors, classes = rng.permutation(200), rng.permutation(333), rng.permutation(7)
-    total = kernel.influence(logits, placed(kernel, field))
+    total = estimating.influence(logits, placed(estimating, field))
     shuffled = AnchorField(field.anchors[anchors][:, classes], field.peaks[anchors], field.widths[anchors], field.power)
-    again = kernel.influence(logits[rows][:, classes], placed(kernel, shuffled))
+    again = estimating.influence(logits[rows][:, classes], placed(estimating, shuffled))
     np.testing.assert_allclose(again, total[rows], rtol=0, atol=1e-4)
 
 
@@ -224,6 +233,15 @@ def test_gradients_agree_with_autograd(kernel: Kernel, n: int, k: int, c: int, p
         np.testing.assert_allclose(
             gradients[name], values, rtol=1e-3, atol=1e-4 * np.abs(values).max() + 1e-9, err_msg=name
         )
+
+
+@POWERS
+@pytest.mark.parametrize("n", [1, 300])
+def test_a_batch_tells_how_likely_its_rows_are_right(kernel: Kernel, n: int, power: int) -> None:
+    logits, field = make_logits(n, 4), make_field(5000, 4, power)
+    units, correct = kernel.asarray(unit_rows(logits)), kernel.asarray(np.ones(n))
+    expected = expit(single_influences(logits, field).sum(axis=1)).mean()
+    assert kernel.gradients(units, correct, placed(kernel, field)).accuracy == pytest.approx(expected, abs=1e-4)
 
 
 @POWERS
@@ -335,7 +353,7 @@ def imported_by(path: Path) -> set[str]:
 def test_all_that_compiled_loops_are_made_of_stands_in_their_file() -> None:
     """Numba keeps compiled code until the file it comes from changes: a part from elsewhere could change unnoticed."""
     package = Path(leadline.__file__).parent
-    compiled = [path for path in package.rglob("*.py") if imported_by(path) & {"numba", "llvmlite"}]
+    compiled = [path for path in package.rglob("*.py") if "njit" in path.read_text()]
     assert [path.relative_to(package).as_posix() for path in compiled] == ["estimators/alsa/kernels/loops.py"]
     assert imported_by(compiled[0]) == {"__future__", "typing", "numpy", "llvmlite", "numba"}
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from anchor_fields import POWERS, Array, autograd, placed
+from anchor_fields import ESTIMATING, POWERS, Array, autograd, placed
 from leadline import ALSA
 from leadline.data.outputs import Outputs
 from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Kernel, get_kernel
@@ -23,6 +23,11 @@ WIDTHS = pytest.mark.parametrize("width", [1.0, 8.0, 11.0, 30.0, 128.0, 1100.0, 
 @pytest.fixture(params=BACKENDS)
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     return get_kernel(request.param)
+
+
+@pytest.fixture(params=ESTIMATING)
+def estimating(request: pytest.FixtureRequest) -> Kernel:
+    return ESTIMATING[request.param]()
 
 
 def crowded(c: int, power: int, width: float) -> tuple[Array, AnchorField[Array]]:
@@ -62,15 +67,15 @@ def exact_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.flo
 @POWERS
 @CLASSES
 @WIDTHS
-def test_influence_keeps_to_its_formula_at_any_width(kernel: Kernel, width: float, c: int, power: int) -> None:
+def test_influence_keeps_to_its_formula_at_any_width(estimating: Kernel, width: float, c: int, power: int) -> None:
     """1 - cos must not drown in the rounding of the cosine: the widths multiply what is left of it."""
     logits, field = crowded(c, power, width)
     singles = exact_influences(logits, field)
     assert np.mean(np.abs(singles) > 0.1 * np.abs(field.peaks)) > 0.1  # the rows do feel the anchors
-    total = kernel.influence(logits, placed(kernel, field))
+    total = estimating.influence(logits, placed(estimating, field))
     np.testing.assert_allclose(total, singles.sum(axis=1), rtol=0, atol=5e-5)
     np.testing.assert_allclose(expit(total).mean(), expit(singles.sum(axis=1)).mean(), rtol=0, atol=1e-5)
-    strongest = kernel.strongest(logits, placed(kernel, field))
+    strongest = estimating.strongest(logits, placed(estimating, field))
     np.testing.assert_allclose(strongest, np.abs(singles).max(axis=1), rtol=0, atol=2e-5)
 
 

@@ -1,27 +1,21 @@
 """The command ``leadline``: parses, calls, renders; no arithmetic.
 
 A command is a function with typed options, registered in :data:`COMMANDS` by one line; a group of commands is
-a ``typer.Typer``. Wrong input ends with one line on standard error and exit code 2, a defect of ours with 3.
+a ``typer.Typer``. Only the command that is called is loaded. Wrong input ends with one line on standard error and
+exit code 2, a defect of ours with 3.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from leadline.cli.bench import app as bench
-from leadline.cli.comparison import compare, methods
-from leadline.cli.demonstration import demo
-from leadline.cli.estimation import estimate, fit
-from leadline.cli.figure import figure
-from leadline.cli.labels import plan, recalibrate
-from leadline.cli.monitor import app as monitor
-from leadline.cli.report import report
 from leadline.cli.terminal import flush_output, one_line_warnings, show_error, show_internal_error, write
 from leadline.errors import InputError
 from leadline.version import __version__
@@ -30,18 +24,19 @@ EXIT_WRONG_INPUT = 2
 EXIT_INTERNAL = 3
 EXIT_INTERRUPTED = 130
 
-COMMANDS: dict[str, Callable[..., None] | typer.Typer] = {
-    "demo": demo,
-    "fit": fit,
-    "estimate": estimate,
-    "plan": plan,
-    "recalibrate": recalibrate,
-    "monitor": monitor,
-    "compare": compare,
-    "methods": methods,
-    "bench": bench,
-    "report": report,
-    "figure": figure,
+#: In the order of the help: where each command is, as ``module:name``.
+COMMANDS = {
+    "demo": "leadline.cli.demonstration:demo",
+    "fit": "leadline.cli.estimation:fit",
+    "estimate": "leadline.cli.estimation:estimate",
+    "plan": "leadline.cli.labels:plan",
+    "recalibrate": "leadline.cli.labels:recalibrate",
+    "monitor": "leadline.cli.monitor:app",
+    "compare": "leadline.cli.comparison:compare",
+    "methods": "leadline.cli.comparison:methods",
+    "bench": "leadline.cli.bench:app",
+    "report": "leadline.cli.report:report",
+    "figure": "leadline.cli.figure:figure",
 }
 
 
@@ -68,11 +63,13 @@ def _root(
         write(context.get_help() + "\n")
 
 
-def build_app() -> typer.Typer:
-    """Return the command line application with every command of :data:`COMMANDS`."""
+def build_app(names: Collection[str] | None = None) -> typer.Typer:
+    """Return the command line application with some commands of :data:`COMMANDS`; None for all of them."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
     app.callback(invoke_without_command=True)(_root)
-    for name, command in COMMANDS.items():
+    for name in COMMANDS if names is None else names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(module), attribute)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
@@ -80,13 +77,23 @@ def build_app() -> typer.Typer:
     return app
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _needed(given: Sequence[str]) -> Collection[str] | None:
+    """Return the commands that a command line is about; None for all, which help and advice on mistypings name."""
+    first = given[0] if given else ""
+    if first == "--version":
+        return ()
+    return [first] if first in COMMANDS else None
+
+
+def main(arguments: Sequence[str] | None = None, *, on_loaded: Callable[[], object] = lambda: None) -> int:
     """Run the command and return its exit code.
 
     Parameters
     ----------
     arguments
         What follows ``leadline`` on the command line; None for that of this process.
+    on_loaded
+        Called when the command has been loaded, and before it does anything.
 
     Returns
     -------
@@ -94,9 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 good, 1 an estimate that is not good enough or an open alarm, 2 wrong input, 3 a defect of Leadline,
         130 interrupted.
     """
-    command = get_command(build_app())
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        command = get_command(build_app(_needed(given)))
+        on_loaded()
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
         flush_output()

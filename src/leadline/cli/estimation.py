@@ -48,7 +48,8 @@ from leadline.cli.terminal import deliver, progress, show, tell, warn
 from leadline.errors import InputError
 from leadline.results.estimates import MISSING
 from leadline.results.gate import Gate, Judged
-from leadline.results.render import Cell, Document, Table, interval, percent, points, printable
+from leadline.results.printing import printable
+from leadline.results.render import Cell, Document, Table, interval, percent, points
 from leadline.results.shift import ShiftKind
 from leadline.results.words import sentences
 

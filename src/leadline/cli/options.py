@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import types
 import warnings
@@ -26,9 +27,10 @@ def _check_format(value: str | None) -> str | None:
 
 
 def _hush(quiet: bool) -> bool:
-    """Silence warnings too, until the command ends."""
+    """Silence warnings and the log too, until the command ends."""
     if quiet:
         warnings.simplefilter("ignore", PluginWarning)
+        logging.getLogger("leadline").setLevel(logging.ERROR)
     return quiet
 
 

@@ -1,34 +1,33 @@
-"""Standard output for results, standard error for everything else."""
+"""Standard output for results, standard error for everything else.
+
+What lays tables out and draws bars is loaded where there is something to show: ``--version`` and errors need none.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-
-from leadline.data.files import write_bytes
 from leadline.errors import PluginWarning
-from leadline.results.export import file_format, to_bytes
-from leadline.results.render import Document, printable, render
+from leadline.results.printing import printable
 from leadline.version import __version__
+
+if TYPE_CHECKING:
+    from leadline.results.render import Document
 
 
 def show(document: Document, format: str) -> None:
     """Print a result to standard output in the format asked for."""
+    from rich.console import Console
+
+    from leadline.results.render import render
+
     write(render(document, format, Console(file=sys.stdout)))
 
 
@@ -37,6 +36,9 @@ def deliver(document: Document, format: str | None, output: str | None, *, force
     if output is None:
         show(document, format or "table")
         return
+    from leadline.data.files import write_bytes
+    from leadline.results.export import file_format, to_bytes
+
     write_bytes(output, to_bytes(document, file_format(output, format)), force=force)
     tell(f"{output} written.", quiet=quiet)
 
@@ -87,10 +89,14 @@ def warn(message: str, *, quiet: bool) -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Print what the library warns of like other messages, and the warnings of other packages as Python does.
+    """Print what the library warns of and logs like other messages, and the warnings of other packages as Python does.
 
-    What changes the filters of warnings meanwhile is undone at the end.
+    What changes the filters of warnings or the level of the log meanwhile is undone at the end.
     """
+    log = logging.getLogger("leadline")
+    level, shown = log.level, _Log()
+    log.setLevel(logging.INFO)
+    log.addHandler(shown)
     with warnings.catch_warnings():
         show_as_python = warnings.showwarning
 
@@ -101,7 +107,19 @@ def one_line_warnings() -> Iterator[None]:
                 show_as_python(message, category, *args, **more)
 
         warnings.showwarning = show_warning
-        yield
+        try:
+            yield
+        finally:
+            log.removeHandler(shown)
+            log.setLevel(level)
+
+
+class _Log(logging.Handler):
+    """Messages of the library's log: warnings for everybody, others for somebody who is watching."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message."""
+        (warn if record.levelno >= logging.WARNING else tell)(record.getMessage(), quiet=False)
 
 
 def tell(message: str, *, quiet: bool) -> None:
@@ -119,6 +137,9 @@ def progress(what: str, *, quiet: bool) -> Iterator[Callable[[int, int, str], No
     if not _watched(quiet):
         yield lambda *_: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = (
         SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(),

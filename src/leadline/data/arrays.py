@@ -81,7 +81,8 @@ def _as_arrow(value: Any, name: str) -> Any | None:
 
 def _plain_array(value: Any, name: str) -> NDArray[Any]:
     """Return an array, tensor or nested sequence as a NumPy array."""
-    if isinstance(value, np.ma.MaskedArray):
+    # Whoever made a masked array has imported the module, which NumPy would only now.
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(value))
         if len(masked):
             raise InputError(f"{name} must have no masked values; got one at row {masked[0][0]}.")

@@ -225,8 +225,10 @@ def segment_rows(
     n_rows
         The number of rows n.
     by
-        Names, as :func:`resolve` understands them.
+        Names, as :func:`resolve` understands them; with none, all rows are one segment.
     """
+    if not by:
+        return np.zeros(n_rows, dtype=np.intp), [()]
     import pyarrow as pa
 
     columns = {}

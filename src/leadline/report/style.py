@@ -14,7 +14,7 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from leadline.errors import InputError
-from leadline.results.render import printable
+from leadline.results.printing import printable
 
 #: The kinds of file that a figure can become, by their suffix.
 KINDS = ("svg", "png", "pdf")

@@ -9,7 +9,8 @@ from importlib.resources import files
 from string import Template
 
 from leadline.results.markup import html_table
-from leadline.results.render import Table, printable
+from leadline.results.printing import printable
+from leadline.results.render import Table
 from leadline.results.views import cell_html
 from leadline.version import __version__
 

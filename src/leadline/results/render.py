@@ -23,6 +23,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from leadline.errors import InputError
+from leadline.results.printing import printable
 
 BAR_WIDTH = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -137,20 +138,6 @@ def stated(text: str) -> str:
     ('mean confidence', 'not stated')
     """
     return text or "not stated"
-
-
-def printable(text: object) -> str:
-    """Return text on one line with unprintable characters escaped: file names may hold anything.
-
-    Examples
-    --------
-    >>> printable("a\\x1b[31m\\nb")
-    'a\\\\x1b[31m\\\\nb'
-    """
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in str(text)
-    )
 
 
 def plain(value: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leadline.results.markup import Markup, html_bar, html_table
-from leadline.results.render import Cell, Table, interval, percent, printable
+from leadline.results.printing import printable
+from leadline.results.render import Cell, Table, interval, percent
 from leadline.results.words import covered, remarks, verdict
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ class ALSA(Estimator):
     learn
         Which of "anchors", "peaks" and "widths" training may change.
     epsilon
-        Training stops after an epoch in which estimated and true source accuracy differ by less.
+        Training stops after an epoch over which estimated and true source accuracy differ by less.
     max_epochs
         Training stops after this many epochs at the latest; None chooses the number from that of samples.
     learning_rate, batch_size
@@ -97,7 +97,7 @@ class ALSA(Estimator):
     alpha_, threshold_
         Share of the area within reach, and the influence at its edge, below which a sample is out of reach.
     history_
-        One dict per epoch: epoch, loss, accuracy.
+        One dict per epoch: epoch, and the means of loss and estimated accuracy over its batches.
     stop_reason_
         "converged" where every fit was, "max_epochs" or "nothing_to_learn".
     width_search_
@@ -240,7 +240,7 @@ class ALSA(Estimator):
         predicted = logits.argmax(axis=1)
         correct = predicted == labels
         n, c = logits.shape
-        kernel, rng = self._kernel, np.random.default_rng(self.seed)
+        kernel, rng = get_kernel(self.backend, self.device), np.random.default_rng(self.seed)
         n_anchors = self.n_anchors or default_anchor_count(n, c, self.folds)
         self.folds_ = max(1, min(self.folds, n_anchors, n // 2))
         self.lift_ = lift_for(logits) if self.geometry == "lifted" else 0.0
@@ -262,7 +262,8 @@ class ALSA(Estimator):
             )  # fmt: skip
             field, history, stop = train(kernel, vectors[kept], correct[kept], placed.field, options, rng)
             others = held if len(held) else kept[placed.others]
-            unseen.append((others, *self._felt(vectors[others], self._field(field.anchors, field.peaks, field.widths))))
+            moved = self._field(kernel, field.anchors, field.peaks, field.widths)
+            unseen.append((others, *self._felt(kernel, vectors[others], moved)))
             fields.append(field)
             histories.append(history)
             stops.append(stop)
@@ -293,37 +294,35 @@ class ALSA(Estimator):
         """The power of the distance in the influence."""
         return 2 if self.influence_kind == "gaussian" else 1
 
-    @property
-    def _kernel(self) -> Kernel:
-        """Where to compute."""
-        return get_kernel(self.backend, self.device)
-
     def _vectors(self, logits: FloatArray) -> FloatArray:
         """Return the vectors whose cosines are taken, shape (n, c) or (n, c + 1)."""
         return place_vectors(logits, self.lift_) if self.lift_ else logits
 
-    def _fields(self) -> list[AnchorField[Any]]:
-        """Return the anchors of each fit, where the backend wants them."""
+    def _fits(self, n_rows: int) -> tuple[Kernel, list[AnchorField[Any]]]:
+        """Return where to compute the influence on so many rows, and the anchors of each fit there."""
+        kernel = get_kernel(self.backend, self.device, pairs=n_rows * len(self.peaks_))
         vectors = with_lift(self.anchors_, self.lift_) if self.lift_ else self.anchors_
-        return [
-            self._field(vectors[cut], self.peaks_[cut], self.widths_[cut])
+        return kernel, [
+            self._field(kernel, vectors[cut], self.peaks_[cut], self.widths_[cut])
             for cut in fold_slices(len(vectors), self.folds_)
         ]
 
-    def _field(self, anchors: FloatArray, peaks: FloatArray, widths: FloatArray) -> AnchorField[Any]:
+    def _field(self, kernel: Kernel, anchors: FloatArray, peaks: FloatArray, widths: FloatArray) -> AnchorField[Any]:
         """Return the anchors of one fit, where the backend wants them."""
-        as_array = self._kernel.asarray
-        return AnchorField(as_array(anchors), as_array(peaks), as_array(widths), self._power)
+        return AnchorField(kernel.asarray(anchors), kernel.asarray(peaks), kernel.asarray(widths), self._power)
 
     def influence(self, logits: Any) -> NDArray[np.float64]:
         """Return the total influence of the anchors on each row, the mean over the fits, shape (n,)."""
         vectors = self._vectors(self.rows_of(logits))
-        return np.asarray(np.mean([self._kernel.influence(vectors, field) for field in self._fields()], axis=0))
+        kernel, fields = self._fits(len(vectors))
+        return np.asarray(np.mean([kernel.influence(vectors, field) for field in fields], axis=0))
 
-    def _felt(self, vectors: FloatArray, field: AnchorField[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _felt(
+        self, kernel: Kernel, vectors: FloatArray, field: AnchorField[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the total influence of one fit on each row, and what is compared with the threshold, shapes (n,)."""
-        total = self._kernel.influence(vectors, field)
-        return total, self._kernel.strongest(vectors, field) if self.rectify == "single" else np.abs(total)
+        total = kernel.influence(vectors, field)
+        return total, kernel.strongest(vectors, field) if self.rectify == "single" else np.abs(total)
 
     def _rectified(
         self, total: NDArray[np.float64], felt: NDArray[np.float64]
@@ -345,7 +344,8 @@ class ALSA(Estimator):
         out of reach of, shapes (n,).
         """
         vectors = self._vectors(logits)
-        fits = [self._rectified(*self._felt(vectors, field)) for field in self._fields()]
+        kernel, fields = self._fits(len(vectors))
+        fits = [self._rectified(*self._felt(kernel, vectors, field)) for field in fields]
         correctness, outside = (np.mean(values, axis=0) for values in zip(*fits, strict=True))
         return correctness, outside
 

@@ -16,7 +16,7 @@ __all__ = ["BACKENDS", "AnchorField", "Gradients", "Kernel", "get_kernel"]
 BACKENDS = ("numba", "torch")
 
 
-def get_kernel(backend: str, device: str | None = None) -> Kernel:
+def get_kernel(backend: str, device: str | None = None, *, pairs: int | None = None) -> Kernel:
     """Return the kernel of that name; imports what it needs only now.
 
     Parameters
@@ -25,13 +25,15 @@ def get_kernel(backend: str, device: str | None = None) -> Kernel:
         "numba" for CPUs, "torch" for any device that torch knows.
     device
         A torch device such as "cuda:0"; only for the torch backend.
+    pairs
+        How many pairs of row and anchor there are to go over, None for many: CPUs take few without a compiler.
     """
     if backend == "numba":
         if device not in (None, "cpu"):
             raise InputError(f"backend 'numba' runs on the CPU; got device {device!r}. Use backend='torch'.")
-        from leadline.estimators.alsa.kernels.cpu import NumbaKernel
+        from leadline.estimators.alsa.kernels.cpu import CPUKernel
 
-        return NumbaKernel()
+        return CPUKernel(pairs)
     if backend == "torch":
         from leadline.estimators.alsa.kernels.torch import TorchKernel
 

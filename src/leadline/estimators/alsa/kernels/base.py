@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray
 
 Array = TypeVar("Array")
+Float32 = NDArray[np.float32]
 Precision = type[np.float32] | type[np.float64]
 
 # Widths are held here. Cosines in float64 are off by some 1e-16, and v^2 times that is still nothing; a reach of 1e-5
@@ -46,9 +47,10 @@ class AnchorField(Generic[Array]):
 
 @dataclass(frozen=True, eq=False)
 class Gradients(Generic[Array]):
-    """Mean binary cross-entropy of a batch, and its gradients."""
+    """Mean binary cross-entropy of a batch and its gradients, and the mean probability that its rows are right."""
 
     loss: float
+    accuracy: float
     anchors: Array
     peaks: Array
     widths: Array

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.compiled import load_loops
 from leadline.data.outputs import FloatArray
-from leadline.estimators.alsa.kernels import loops
+from leadline.estimators.alsa.kernels import plain
 from leadline.estimators.alsa.kernels.base import (
     AnchorField,
+    Float32,
     Gradients,
     Kernel,
     Precision,
@@ -27,14 +29,16 @@ from leadline.estimators.alsa.kernels.base import (
 )
 from leadline.threads import scratch, slices, team
 
-Float32 = NDArray[np.float32]
 Field = AnchorField[Float32]
 
+LOOPS = "leadline.estimators.alsa.kernels.loops"
 TILE_VALUES = 1 << 18  # 1 MB of float32: half of a common second-level cache
 _TILE_ANCHORS = 4096
 _WIDE_CLASSES = 64  # from here on the product is most of the work, and BLAS wants as many rows at a time
 _WIDE_ROWS = 512
 PARALLEL_FROM = 1 << 16  # pairs; below, handing work to threads costs more than it saves
+# Pairs from which compiled loops are worth it: to load them takes half a second, and NumPy some milliseconds for these.
+_COMPILED_FROM = 1 << 21
 
 
 def scratch_of(precision: Precision, size: int) -> NDArray[Any]:
@@ -43,8 +47,18 @@ def scratch_of(precision: Precision, size: int) -> NDArray[Any]:
     return scratch(length)[:length].view(precision)
 
 
-class NumbaKernel(Kernel):
-    """Anchors on the CPU."""
+class CPUKernel(Kernel):
+    """Anchors on the CPU.
+
+    Parameters
+    ----------
+    pairs
+        How many pairs of row and anchor there are to go over; None for many.
+    """
+
+    def __init__(self, pairs: int | None = None) -> None:
+        compiled = pairs is None or pairs >= _COMPILED_FROM
+        self._loops: Any = load_loops(LOOPS) if compiled else plain
 
     def asarray(self, values: NDArray[Any]) -> Float32:
         """Return values as contiguous float32."""
@@ -56,11 +70,11 @@ class NumbaKernel(Kernel):
 
     def influence(self, logits: FloatArray, field: Field) -> NDArray[np.float64]:
         """Return the total influence on each row, shape (n,)."""
-        return self._over_pairs(logits, field, loops.add_influence)
+        return self._over_pairs(logits, field, self._loops.add_influence)
 
     def strongest(self, logits: FloatArray, field: Field) -> NDArray[np.float64]:
         """Return the largest absolute influence of any single anchor on each row, shape (n,)."""
-        return self._over_pairs(logits, field, loops.raise_strongest)
+        return self._over_pairs(logits, field, self._loops.raise_strongest)
 
     def _over_pairs(self, logits: FloatArray, field: Field, visit: Callable[..., None]) -> NDArray[np.float64]:
         """Visit every tile of rows and anchors, rows in parallel."""

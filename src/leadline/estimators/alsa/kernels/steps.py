@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from leadline.estimators.alsa.kernels import loops
+from leadline.compiled import load_loops
 from leadline.estimators.alsa.kernels.base import (
     ADAM_FLOOR,
     MEAN_DECAY,
     SQUARE_DECAY,
+    Float32,
     Gradients,
     decay_rates,
     precision_for,
     unit_rows,
 )
-from leadline.estimators.alsa.kernels.cpu import PARALLEL_FROM, TILE_VALUES, Field, Float32, scratch_of
+from leadline.estimators.alsa.kernels.cpu import LOOPS, PARALLEL_FROM, TILE_VALUES, Field, scratch_of
 from leadline.numeric import sigmoid
 from leadline.threads import Team, slices, team
 
+loops = load_loops(LOOPS)
 _STEP_PAIRS = 1 << 20  # pairs of row and anchor that training keeps at a time
 
 
@@ -26,8 +28,9 @@ def gradients(units: Float32, correct: Float32, field: Field) -> Gradients[Float
     rows, k = len(units), len(field.peaks)
     with team(worth_it=rows * k >= PARALLEL_FROM) as workers:
         step = _Step(field, workers)
-        loss = sum(step.add(units[cut], correct[cut]) for cut in slices(rows, max(64, _STEP_PAIRS // k)))
-        return step.gradients(loss, rows)
+        for cut in slices(rows, max(64, _STEP_PAIRS // k)):
+            step.add(units[cut], correct[cut])
+        return step.gradients(rows)
 
 
 def descend(value: Float32, gradient: Float32, mean: Float32, square: Float32, rates: tuple[float, float]) -> None:
@@ -52,6 +55,7 @@ class _Step:
         self.of_peak, self.of_rate = (np.zeros(k, dtype=np.float32) for _ in range(2))
         self.directions, self.lengths = np.empty((k, c), dtype=self.precision), np.empty_like(field.peaks)
         self.along = np.zeros(k, dtype=self.precision)
+        self.loss = self.right = 0.0
         self.pull, self.pulled = np.empty((k, c), dtype=self.precision), False
         # waking a thread takes longer than to go over a tile
         self.anchor_cuts = slices(k, workers.step(k, max(1, TILE_VALUES // c)) if k * c > TILE_VALUES else k)
@@ -59,8 +63,8 @@ class _Step:
             lambda cut: loops.normalise(field.anchors[cut], self.directions[cut], self.lengths[cut]), self.anchor_cuts
         )
 
-    def add(self, units: Float32, correct: Float32) -> float:
-        """Add the gradients of a block of rows, and return the sum of its losses."""
+    def add(self, units: Float32, correct: Float32) -> None:
+        """Add the gradients of a block of rows."""
         rows, k, power, workers = len(units), len(self.rates), self.field.power, self.workers
         if self.precision is np.float64:  # rows of length 1 in float32 are not quite that in float64
             units = unit_rows(units, self.precision)
@@ -86,12 +90,14 @@ class _Step:
 
         workers.run(forward, range(len(cuts)))
         total = totals.sum(axis=0)
-        residuals = (sigmoid(total) - correct).astype(np.float32)
+        probabilities = sigmoid(total)
+        residuals = (probabilities - correct).astype(np.float32)
         workers.run(backward, range(len(cuts)))
         self.pulled = True
-        return float(np.sum(np.logaddexp(0.0, total) - correct * total))  # log(1 + exp(I)) - delta I
+        self.loss += float(np.sum(np.logaddexp(0.0, total) - correct * total))  # log(1 + exp(I)) - delta I
+        self.right += float(probabilities.sum())
 
-    def gradients(self, loss: float, rows: int) -> Gradients[Float32]:
+    def gradients(self, rows: int) -> Gradients[Float32]:
         """Turn the sums over all rows into the gradients of the mean."""
         peaks, widths = self.field.peaks, self.field.widths
         scale = -self.rates * peaks / (self.lengths * np.float32(rows))
@@ -99,7 +105,8 @@ class _Step:
             lambda cut: loops.turn(self.pull[cut], self.directions[cut], self.along[cut], scale[cut]), self.anchor_cuts
         )
         return Gradients(
-            loss=loss / rows,
+            loss=self.loss / rows,
+            accuracy=self.right / rows,
             anchors=self.pull.astype(np.float32, copy=False),
             peaks=self.of_peak / np.float32(rows),
             widths=self.of_rate * peaks * widths * np.float32(-2.0 / rows),

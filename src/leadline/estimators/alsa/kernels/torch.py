@@ -106,7 +106,7 @@ class TorchKernel(Kernel):
         directions, lengths = _units(field.anchors.to(device).to(dtype))
         of_peak, of_rate = torch.zeros(2, k, device=self.device)
         along, pull = torch.zeros_like(lengths), torch.zeros_like(directions)
-        loss = torch.zeros((), dtype=self.wide, device=self.device)
+        loss, right = torch.zeros(2, dtype=self.wide, device=self.device)
         rows = max(1, self.pairs // k)
         for start in range(0, len(units), rows):
             part, truth = units[start : start + rows], correct[start : start + rows]
@@ -118,7 +118,9 @@ class TorchKernel(Kernel):
             weights = (reaches * rates).exp_()
             total = (weights * field.peaks).sum(dim=1, dtype=self.wide)
             loss += torch.nn.functional.binary_cross_entropy_with_logits(total, truth.to(self.wide), reduction="sum")
-            weights *= (total.sigmoid() - truth).float()[:, None]
+            probability = total.sigmoid()
+            right += probability.sum()
+            weights *= (probability - truth).float()[:, None]
             of_peak += weights.sum(dim=0)
             of_rate += (weights * reaches).sum(dim=0)
             if power == 2:
@@ -132,6 +134,7 @@ class TorchKernel(Kernel):
         pull *= (-rates * field.peaks / (lengths.float().to(self.device) * n))[:, None]
         return Gradients(
             loss=float(loss) / n,
+            accuracy=float(right) / n,
             anchors=pull,
             peaks=of_peak / n,
             widths=of_rate * field.peaks * field.widths * (-2.0 / n),
