@@ -41,7 +41,7 @@ def attack(name: str, seconds: float, seed: int, out: Path) -> Tried:
     folder.mkdir(parents=True, exist_ok=True)
     np.zeros(3, np.int64).tofile(folder / COUNTS)
     ways = [["--guided"], []] if find_spec("atheris") else [[]]
-    begin, deaths = time.monotonic(), 0
+    begin, started, deaths = time.monotonic(), time.time(), 0
     for number, way in enumerate(ways, 1):
         end = begin + seconds * number / len(ways)
         while (left := end - time.monotonic()) > 1 and deaths < _MOST_DEATHS:
@@ -58,7 +58,8 @@ def attack(name: str, seconds: float, seed: int, out: Path) -> Tried:
     taken, refused, failed = np.fromfile(folder / COUNTS, np.int64).tolist()
     for file in (COUNTS, CURRENT):
         (folder / file).unlink(missing_ok=True)
-    found = tuple(sorted(str(path) for path in folder.glob("crash-*") if path.suffix != ".txt"))
+    kept = (path for path in folder.glob("crash-*") if path.suffix != ".txt" and path.stat().st_mtime >= started)
+    found = tuple(sorted(map(str, kept)))
     return Tried(name, taken, refused, failed, deaths, round(time.monotonic() - begin, 1), found)
 
 

@@ -67,8 +67,9 @@ def keep(folder: Path, data: bytes, why: str) -> Path:
 
 
 def current(folder: Path) -> bytes:
-    """Return the bytes that a process was attacking with when it died."""
-    kept = (folder / CURRENT).read_bytes()
+    """Return the bytes that a process was attacking with when it died; none if it had not begun."""
+    path = folder / CURRENT
+    kept = path.read_bytes() if path.exists() else b""
     return kept[8 : 8 + int.from_bytes(kept[:8], "little")]
 
 
@@ -117,7 +118,7 @@ def _guided(name: str, folder: Path, log: Log, end: float, seed: int) -> None:
     options: dict[str, Any] = {
         "max_total_time": max(1, round(end - time.monotonic())), "seed": seed + 1, "verbosity": 0,
         "timeout": 60, "rss_limit_mb": 3000, "max_len": 1 << 16, "len_control": 0, "mutate_depth": 2,
-        "artifact_prefix": f"{log.folder}/crash-",
+        "exact_artifact_path": "/dev/null",  # the log has what a process dies of
     }  # fmt: skip
     words = [sys.argv[0], str(corpus), *(f"-{option}={value}" for option, value in options.items())]
     atheris.Setup(words, lambda data: log.attempt(target, data))
