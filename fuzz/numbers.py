@@ -145,7 +145,7 @@ def driven(strategy: st.SearchStrategy[Any], work: Callable[[Any], bool]) -> Cal
 def choices() -> list[bytes]:
     """Return bytes from which hypothesis makes its first choices."""
     rng = np.random.default_rng(0)
-    return [rng.bytes(200) for _ in range(40)]
+    return [rng.bytes(200) for _ in range(20)]
 
 
 TARGETS: dict[str, MakeTarget] = {"numbers": lambda folder: Target(driven(cases(), check), choices())}
