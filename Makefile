@@ -2,6 +2,8 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
+# make fuzz   attacks on everything that reads, parses or estimates, for MINUTES minutes (10) from SEED (0); findings are files
+#             in fuzz-results, and TARGETS=csv,where limits it to some. docs/robustness.md says more
 # make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
 #                    and startup.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
@@ -12,6 +14,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+MINUTES ?= 10
+SEED ?= 0
 DATA ?= ../shared/data
 OUT ?= results
 # Suites of the benchmark whose data is at hand, the cheapest first; those of the experiments; the paper's experiments.
@@ -20,7 +24,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint bench-speed bench-alarms bench-monitor bench-measure clean
+.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -41,6 +45,9 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: .venv/fuzz
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) $(if $(TARGETS),--targets $(TARGETS))
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
@@ -75,5 +82,9 @@ bench-measure: .venv/dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	touch $@
 
+.venv/fuzz: .venv/dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	touch $@
+
 clean:
-	rm -rf .venv build dist leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist fuzz-results leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache

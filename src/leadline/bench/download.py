@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import shutil
-import tarfile
+import re
+import time
 import urllib.error
 import urllib.request
-import zipfile
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Literal
 
 from leadline.bench.inputs import find
+from leadline.bench.unpacking import ArchiveError, unpack
 from leadline.comparison import Progress
+from leadline.data.arrays import one_line
 from leadline.errors import InputError
 
 _CHUNK = 1 << 20
+_TIMEOUT = 60.0  # seconds without a byte
+_ATTEMPTS = 4
 #: Kinds of checksum by their length.
 _KINDS = {32: "md5", 40: "sha1", 64: "sha256"}
+#: Answers of a server that may be better the next time.
+_PASSING = {408, 425, 429, 500, 502, 503, 504}
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+_RANGE = re.compile(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18}|\*)", re.ASCII)
 
-#: What reading a damaged archive may raise; some of it depends on which byte is wrong.
-_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile)
+
+class _InterruptedError(Exception):
+    """A transfer failed, and may succeed when it is tried again."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,8 @@ class Download:
     path
         Where it goes, below the data folder.
     checksum
-        MD5, SHA-1 or SHA-256 in hexadecimal, as published; None where nobody published one.
+        MD5, SHA-1 or SHA-256 in hexadecimal, as published; None where nobody published one, which is allowed for
+        archives: their own structure tells of damage.
     unpack
         For an archive: the folder, below the data folder, into which it is unpacked; None to keep it as it
         is.
@@ -54,17 +64,23 @@ class Download:
     unpack: str | None = None
     also: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse a file of which nothing could be verified."""
+        if self.checksum is None and self.unpack is None:
+            raise InputError(f"a download must have a checksum or be an archive; {self.path} is neither.")
+
     def made(self, data: Path) -> Path | None:
         """Return what it makes if all of that is there."""
         found = [find(data, paths) for paths in (self.makes, *self.also)]
         return found[0] if all(found) else None
 
 
-def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
+def fetch(item: Download, data: Path, progress: Progress | None = None, *, wait: float = 1.0) -> Path:
     """Bring a file into the data folder, unless what it makes is there already.
 
-    The bytes go to ``<path>.part``; a later call continues there. Only a complete file of the right checksum
-    gets its real name, and only a completely unpacked archive its folder.
+    The bytes go to ``<path>.part``, and what breaks off continues there, a few times now and at a later call. Only a
+    complete file of the right checksum whose archive, if it is one, was unpacked completely gets its real name; one
+    that was put together of pieces and is wrong is fetched once more, from the beginning.
 
     Parameters
     ----------
@@ -74,6 +90,8 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         The data folder.
     progress
         Called while bytes arrive, with bytes done, bytes in all (0 if unknown), and what is being fetched.
+    wait
+        Seconds before the second attempt; twice as long before each further one.
 
     Returns
     -------
@@ -84,16 +102,9 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
         return made
     file = data / item.path
     if not file.exists():
-        part = file.with_name(file.name + ".part")
-        _receive(item.url, part, progress or (lambda *_: None))
-        if wrong := _mismatch(part, item.checksum):
-            part.unlink()  # so that the next attempt starts afresh
-            raise InputError(f"{item.url} {wrong} It was removed.")
-        part.replace(file)
-    elif wrong := _mismatch(file, item.checksum):  # put there by hand
+        _bring(item, file, data, progress or (lambda *_: None), wait)
+    elif wrong := _problem(file, item, data):  # put there by hand
         raise InputError(f"{file} {wrong} Delete it and prepare again.")
-    if item.unpack is not None:
-        unpack(file, data / item.unpack)
     if made := item.made(data):
         return made
     raise InputError(
@@ -101,84 +112,132 @@ def fetch(item: Download, data: Path, progress: Progress | None = None) -> Path:
     )
 
 
-def _receive(url: str, part: Path, progress: Progress) -> None:
-    """Append to ``part`` what is missing of the file at ``url``."""
-    done = part.stat().st_size if part.exists() else 0
+def _bring(item: Download, file: Path, data: Path, progress: Progress, wait: float) -> None:
+    """Receive a file, and give it its name when nothing is wrong with it."""
+    part = file.with_name(file.name + ".part")
+    for last in (False, True):
+        in_pieces = _receive(item.url, part, progress, wait)
+        wrong = _problem(part, item, data)
+        if not wrong:
+            break
+        part.unlink()  # so that the next attempt starts afresh
+        if last or not in_pieces:
+            raise InputError(f"{item.url} {wrong} It was removed.")
+    part.replace(file)
+
+
+def _problem(file: Path, item: Download, data: Path) -> str:
+    """Return what is wrong with a file; nothing where it is right, and then its archive is unpacked."""
+    if item.checksum is not None:
+        kind = _KINDS[len(item.checksum)]
+        with file.open("rb") as stream:
+            found = hashlib.file_digest(stream, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
+        if found != item.checksum:
+            return f"must have the {kind} checksum {item.checksum}; got {found}."
+    if item.unpack is not None:
+        try:
+            unpack(file, data / item.unpack)
+        except ArchiveError as error:
+            return str(error)
+    return ""
+
+
+def _receive(url: str, part: Path, progress: Progress, wait: float) -> bool:
+    """Append to ``part`` what is missing of the file at ``url``; return whether it came in pieces."""
+    in_pieces, reason = False, ""
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(wait * 2 ** (attempt - 1))
+        with _writing(part):
+            part.parent.mkdir(parents=True, exist_ok=True)
+            done = part.stat().st_size if part.exists() else 0
+        in_pieces = in_pieces or done > 0
+        try:
+            _append(url, part, done, progress)
+        except _InterruptedError as error:
+            reason = one_line(error)
+        else:
+            return in_pieces
+    raise InputError(f"{url} {reason}; run the command again to continue.")
+
+
+def _append(url: str, part: Path, done: int, progress: Progress) -> None:
+    """Ask once for what is missing of a file after ``done`` bytes, and append it."""
     request = urllib.request.Request(url, headers={"User-Agent": "leadline"})
     if done:
         request.add_header("Range", f"bytes={done}-")
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            if done and answer.status != 206:  # the server starts again from the beginning
-                done = 0
-            part.parent.mkdir(parents=True, exist_ok=True)
-            total = done + int(answer.headers.get("Content-Length") or 0)
-            with part.open("ab" if done else "wb") as file:
-                while block := answer.read(_CHUNK):
-                    file.write(block)
-                    done += len(block)
-                    progress(done, total, part.name.removesuffix(".part"))
+        answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and done:  # nothing is missing; the checksum decides
-            return
-        raise InputError(f"{url} could not be fetched ({error.code} {error.reason}).") from error
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        raise InputError(f"{url} could not be fetched ({reason}); run the command again to continue.") from error
-    if total and done < total:
-        raise InputError(f"{url} broke off after {done} of {total} bytes; run the command again to continue.")
+        error.close()
+        if error.code == 416 and done:
+            found = _RANGE.fullmatch(error.headers.get("Content-Range") or "")
+            if found and found[2] == str(done):
+                return  # nothing is missing
+            raise _afresh(part) from error
+        fault = f"could not be fetched ({error.code} {one_line(error.reason)})"
+        raise (_InterruptedError(fault) if error.code in _PASSING else InputError(f"{url} {fault}.")) from error
+    except urllib.error.URLError as error:
+        raise InputError(f"{url} could not be fetched ({one_line(error.reason)}); run the command again.") from error
+    except (HTTPException, OSError, ValueError) as error:  # hung up, or an answer that is not HTTP
+        raise _InterruptedError(f"could not be fetched ({one_line(error) or type(error).__name__})") from error
+    with answer:
+        mode, total = _plan(answer, done, part)
+        done = done if mode == "ab" else 0
+        with _writing(part), part.open(mode) as stream:
+            for block in _blocks(answer):
+                stream.write(block)
+                done += len(block)
+                progress(done, total, part.name.removesuffix(".part"))
+    if done < total:
+        raise _InterruptedError(f"broke off after {done} of {total} bytes")
 
 
-def _mismatch(path: Path, checksum: str | None) -> str:
-    """Return what is wrong with the checksum of a file; nothing where it is right or nobody published one."""
-    if checksum is None:
-        return ""
-    kind = _KINDS[len(checksum)]
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
-    return "" if found == checksum else f"must have the {kind} checksum {checksum}; got {found}."
-
-
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a tar or zip archive; entries that would leave the folder are refused.
-
-    Everything goes to a folder beside it first and moves into place when it is complete.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    staging = folder / f".{archive.name}.unpacking"
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir()
+def _blocks(answer: HTTPResponse) -> Iterator[bytes]:
+    """Yield the body of an answer."""
     try:
-        if zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as file:
-                for name in file.namelist():
-                    _require_inside(name)
-                file.extractall(staging)
-        else:
-            with tarfile.open(archive) as tar:
-                tar.extractall(staging, **_safe())
-                while tar.fileobj is not None and tar.fileobj.read(_CHUNK):
-                    pass  # to the checksum at the very end, which tells of a wrong byte anywhere before
-        for entry in staging.iterdir():
-            target = folder / entry.name
-            if target.is_dir() and entry.is_dir():
-                shutil.copytree(entry, target, dirs_exist_ok=True)
-            else:
-                entry.replace(target)
-    except _DAMAGE as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(":")  # the first of many lines
-        raise InputError(f"{archive} could not be unpacked ({reason}); delete it and prepare again.") from error
-    finally:
-        shutil.rmtree(staging)
+        while block := answer.read(_CHUNK):
+            yield block
+    except (HTTPException, OSError, ValueError) as error:
+        raise _InterruptedError(f"broke off ({one_line(error) or type(error).__name__})") from error
 
 
-def _safe() -> dict[str, Any]:
-    """Return tarfile's own protection against entries outside the folder, links and devices."""
-    return {"filter": "data"}
+def _length(answer: HTTPResponse) -> int | None:
+    """Return how many bytes a server says that it sends; None where it leaves that open."""
+    if answer.chunked:
+        return None
+    said = set(answer.headers.get_all("Content-Length", []))
+    if not said:
+        return None
+    if len(said) > 1 or not all(map(_LENGTH.fullmatch, said)):
+        raise _InterruptedError(f"could not be fetched (its length is {', '.join(map(repr, sorted(said)))})")
+    return int(said.pop())
 
 
-def _require_inside(name: str) -> None:
-    """Refuse an absolute path and one that climbs out."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise InputError(f"archive entries must stay inside their folder; got {name!r}.")
+def _plan(answer: HTTPResponse, done: int, part: Path) -> tuple[Literal["ab", "wb"], int]:
+    """Return how to open a file for an answer, to append or to write from the beginning, and its size; 0 if unknown."""
+    missing = _length(answer) or 0
+    if answer.status == 200:
+        return "wb", missing
+    found = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
+    if answer.status == 206 and found and found[1] == str(done):
+        return "ab", done + missing
+    if answer.status == 206 and done:  # another part than the one asked for
+        raise _afresh(part)
+    raise InputError(f"{answer.url} could not be fetched (answered with {answer.status}, which was not asked for).")
+
+
+def _afresh(part: Path) -> _InterruptedError:
+    """Remove what was received, which does not fit what the server has, and return why."""
+    with _writing(part):
+        part.unlink()
+    return _InterruptedError("could not be continued (the server has something else)")
+
+
+@contextmanager
+def _writing(part: Path) -> Iterator[None]:
+    """Turn a refusal of the system into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{part} cannot be written ({error.strerror or error}).") from error

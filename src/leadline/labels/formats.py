@@ -103,15 +103,15 @@ def _parquet_lines(path: Path) -> list[list[str]]:
 
     try:
         table = parquet_table(path, MemoryLimit.of(None))
-    except (pa.ArrowException, OSError) as error:
+        # Of a dictionary, rows share the texts.
+        cells = [
+            column_values(column).tolist() if pa.types.is_dictionary(column.type) else column.to_pylist()
+            for column in table.columns
+        ]
+        rows = zip(*cells, strict=True)
+        return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # texts that are no UTF-8 are found late
         raise InputError(f"cannot be read as .parquet ({one_line(error)}).") from error
-    # Of a dictionary, rows share the texts.
-    cells = [
-        column_values(column).tolist() if pa.types.is_dictionary(column.type) else column.to_pylist()
-        for column in table.columns
-    ]
-    rows = zip(*cells, strict=True)
-    return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
 
 
 _FORMATS: dict[str, tuple[Callable[[Path], list[list[str]]], Callable[[Columns], bytes]]] = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.data.arrays import one_line
 from leadline.errors import InputError
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
@@ -18,7 +19,7 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return arrays as bytes."""
     from safetensors.numpy import save
 
-    return zlib.compress(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}), 1)
+    return zlib.compress(save({name: np.asarray(array, order="C") for name, array in arrays.items()}), 1)
 
 
 def unpack(data: bytes) -> dict[str, NDArray[Any]]:
@@ -28,8 +29,8 @@ def unpack(data: bytes) -> dict[str, NDArray[Any]]:
 
     try:
         return dict(load(zlib.decompress(data)))
-    except (zlib.error, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"the store is damaged: arrays in it cannot be read ({error}).") from error
+    except (zlib.error, SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the store is damaged: arrays in it cannot be read ({one_line(error)}).") from error
 
 
 def pack_sums(reduced: Reduced) -> bytes:
@@ -39,7 +40,12 @@ def pack_sums(reduced: Reduced) -> bytes:
 
 def unpack_sums(data: bytes) -> Reduced:
     """Return the sums that :func:`pack_sums` took."""
-    return Reduced(unpack(data))
+    arrays = unpack(data)
+    needed = [arrays.get(name) for name in ("count", "value", "square")]
+    shapes = {None if array is None else array.shape for array in needed}
+    numbers = all(array.dtype.kind in "iuf" and np.isfinite(array).all() for array in arrays.values())
+    require(len(shapes) == 1 and shapes != {None} and numbers, "sums")
+    return Reduced(arrays)
 
 
 def pack_sample(sample: Sample) -> bytes:
@@ -51,4 +57,15 @@ def pack_sample(sample: Sample) -> bytes:
 def unpack_sample(data: bytes) -> Sample:
     """Return the sample that :func:`pack_sample` took."""
     arrays = unpack(data)
-    return Sample(int(arrays["size"][0]), arrays["keys"], arrays["rows"], arrays["counts"].astype(np.float64))
+    kinds = {name: (array.dtype.kind, array.ndim) for name, array in arrays.items()}
+    require(kinds == {"keys": ("u", 1), "rows": ("f", 2), "counts": ("u", 1), "size": ("i", 1)}, "a sample")
+    size, keys, rows, counts = (arrays[name] for name in ("size", "keys", "rows", "counts"))
+    lengths = len(size) == 1 and len(keys) == len(rows) == len(counts) <= size[0]
+    require(lengths and bool(np.isfinite(rows).all()), "a sample")
+    return Sample(int(size[0]), keys, rows, counts.astype(np.float64))
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuse arrays of a store that are not what they must be."""
+    if not condition:
+        raise InputError(f"the store is damaged: arrays in it are not those of {what}.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from leadline.data.arrays import as_column
 from leadline.errors import InputError
 from leadline.estimators.draws import strata_of
 from leadline.labels.intervals import exact_interval, stratified_accuracy, stratified_interval
-from leadline.monitor.blobs import pack, unpack
+from leadline.monitor.blobs import pack, require, unpack
 from leadline.monitor.records import Array, IntArray, Realised
 
 NO_LABEL = -1
@@ -103,10 +103,12 @@ class Entry:
     @classmethod
     def from_bytes(cls, data: bytes) -> Entry:
         """Return the entry that :meth:`to_bytes` gave."""
-        try:
-            return cls(**unpack(data))
-        except TypeError as error:
-            raise InputError(f"the store is damaged: an entry of its ledger lacks arrays ({error}).") from error
+        arrays = unpack(data)
+        require(arrays.keys() == {field.name for field in fields(cls)}, "an entry of the ledger")
+        require({array.shape for array in arrays.values()} == {arrays["ids"].shape[:1]}, "an entry of the ledger")
+        kinds = {name: array.dtype.kind for name, array in arrays.items()}
+        require(kinds.pop("correctness") == "f" and set(kinds.values()) == {"i"}, "an entry of the ledger")
+        return cls(**arrays)
 
     def to_bytes(self) -> bytes:
         """Return the entry as bytes."""

@@ -368,7 +368,7 @@ class ALSA(Estimator):
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
         return {
-            "rectified_share": float(total.sums["rectified"] / total.sums["count"].sum()),
+            "rectified_share": float(np.sum(total.sums["rectified"]) / total.sums["count"].sum()),
             "alpha": self.alpha_,
             "threshold": self.threshold_,
             "n_anchors": len(self.peaks_),

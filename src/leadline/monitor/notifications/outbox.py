@@ -250,8 +250,12 @@ def _delivery(row: Row[Any]) -> Delivery:
 
 
 def _find(engine: Engine, now: datetime, failing: set[int]) -> Row[Any] | None:
-    """Return what has been due longest, of channels that do not fail; None if there is nothing."""
-    due = sa.and_(OUTBOX.c.state == WAITING, OUTBOX.c.next_at <= microseconds(now), OUTBOX.c.channel.not_in(failing))
+    """Return what has been due longest, of channels that do not fail; None if there is nothing.
+
+    What is due later than the longest wait was written by a clock that ran ahead and was then set right: it is due now.
+    """
+    come = sa.or_(OUTBOX.c.next_at <= microseconds(now), OUTBOX.c.next_at > microseconds(now + 2 * LONGEST_DELAY))
+    due = sa.and_(OUTBOX.c.state == WAITING, come, OUTBOX.c.channel.not_in(failing))
     with engine.connect() as connection:
         return connection.execute(_rows().where(due).order_by(OUTBOX.c.next_at, OUTBOX.c.id).limit(1)).first()
 
