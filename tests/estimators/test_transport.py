@@ -290,7 +290,7 @@ def test_saved_and_loaded(kind: type[TransportEstimator], tmp_path: Path) -> Non
 
 
 def test_unknown_solver() -> None:
-    with pytest.raises(InputError, match=r"solver must be 'auto', 'exact' or 'dual'; got 'simplex'"):
+    with pytest.raises(InputError, match=r"solver must be one of auto, exact, dual; got 'simplex'"):
         ConfidenceTransport(solver="simplex").fit(*classifier(20, 2, 0))  # type: ignore[arg-type]
 
 
