@@ -2,6 +2,7 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
+# make gallery   runs the scripts of docs/gallery, writes their pages, and draws the pictures of docs/how/methods.md
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
@@ -19,7 +20,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint bench-speed bench-alarms bench-monitor bench-measure clean
+.PHONY: demo test test-long lint gallery bench-speed bench-alarms bench-monitor bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -40,6 +41,10 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+gallery: .venv/core
+	$(BIN)/python docs/gallery/build.py
+	$(BIN)/python docs/how/methods_figures.py
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py

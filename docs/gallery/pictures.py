@@ -1,0 +1,89 @@
+"""One look for the pictures of the documentation: fonts, colours of what is not data, and small files.
+
+Pictures are white cards with round corners, which sit well on a light page and on a dark one, at twice the resolution of
+the column they are shown in.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+INK, PALE = "#24292F", "#E4E7EB"
+STYLE: dict[str, Any] = {
+    "figure.figsize": (7.2, 4.2),
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.12,
+    "figure.constrained_layout.w_pad": 0.12,
+    "figure.titlesize": 12.0,
+    "figure.titleweight": "bold",
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#9AA3AD",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 0.0,
+    "ytick.major.size": 0.0,
+    "xtick.minor.size": 0.0,
+    "ytick.minor.size": 0.0,
+    "lines.linewidth": 2.0,
+    "lines.solid_capstyle": "round",
+}
+_DPI = 200
+_COLOURS = 255  # and one for the corners, which are transparent
+_MOST_BYTES = 150_000
+
+
+@contextmanager
+def collected() -> Iterator[Callable[[], list[Any]]]:
+    """Draw in this look and without windows; what is given returns the figures drawn since it was last called."""
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    def take() -> list[Any]:
+        figures = [pyplot.figure(number) for number in pyplot.get_fignums()]
+        pyplot.close("all")
+        return figures
+
+    with matplotlib.rc_context(STYLE):
+        pyplot.close("all")
+        yield take
+        pyplot.close("all")
+
+
+def save(figure: Any, path: Path, *, width: int | None = None) -> None:
+    """Write a figure as a PNG file with round corners, scaled down to a width in pixels if one is given."""
+    from PIL import Image, ImageDraw
+
+    file = io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        figure.savefig(file, dpi=_DPI, facecolor="white", format="png")
+    image = Image.open(file).convert("RGB")
+    if width is not None:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    few = image.quantize(_COLOURS, dither=Image.Dither.NONE)  # a third of the bytes
+    palette = few.getpalette() or []
+    white = few.getpixel((image.width // 2, 0))  # a mean of whites, of which the page would show the edge
+    palette[3 * white : 3 * white + 3] = [255] * 3
+    few.putpalette(palette[: 3 * _COLOURS] + [255] * 3)
+    outside = Image.new("L", image.size, 255)
+    ImageDraw.Draw(outside).rounded_rectangle((0, 0, image.width - 1, image.height - 1), image.width // 60, fill=0)
+    few.paste(_COLOURS, mask=outside)
+    few.save(path, optimize=True, transparency=_COLOURS)
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"{path} must be below {_MOST_BYTES:,} bytes; it has {path.stat().st_size:,}. Draw less.")
