@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 import leadline as ll
-from leadline.report.style import QUIET
+from leadline.report.style import CORRECTNESS
 
 REGIONS = np.array(["central", "coast", "east", "islands", "north", "west"])
 DAYS = np.arange(np.datetime64("2026-03-01"), np.datetime64("2026-03-31"))
@@ -41,7 +41,7 @@ model = ll.Auto().fit(logits, labels)
 
 folder = Path(tempfile.mkdtemp())
 for number, day in enumerate(DAYS):
-    logits, labels, region = predictions(40_000, day=number, seed=1 + number)
+    logits, labels, region = predictions(20_000, day=number, seed=1 + number)
     metadata = {"day": np.full(len(labels), str(day)), "region": region}
     ll.write_outputs(ll.Outputs(logits, labels, metadata), folder / f"{day}.parquet")
 size = sum(path.stat().st_size for path in folder.iterdir())
@@ -66,14 +66,25 @@ figure, panels = plt.subplots(
 )  # fmt: skip
 figure.suptitle("One region in trouble, and one that only looks different", x=0.02, ha="left")
 for ax, (title, values) in zip(panels, tables.items(), strict=True):
-    drawn = ax.pcolormesh(np.arange(1, len(DAYS) + 1), np.arange(6), values, cmap="cividis", vmin=0.5, vmax=0.95, edgecolors="white", linewidth=1.2)
+    drawn = ax.pcolormesh(
+        np.arange(1, len(DAYS) + 1), np.arange(6), values, cmap=CORRECTNESS, vmin=0.45, vmax=0.82, edgecolors="white",
+        linewidth=1.2,
+    )  # fmt: skip
     ax.set_yticks(range(6), REGIONS)
     ax.set_title(title)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.invert_yaxis()
+panels[0].text(30.3, 1, "another mix of classes, as accurate as before", color="white", ha="right", va="center", size=8)
+panels[0].text(11.3, 3, "inputs get worse", color="white", ha="right", va="center", size=8)
 panels[1].set(xlabel="March 2026", xticks=[1, 5, 10, 15, 20, 25, 30])
 bar = figure.colorbar(drawn, ax=panels, format=lambda value, _: f"{value:.0%}", aspect=30, pad=0.02)
 bar.outline.set_visible(False)
 bar.set_label("accuracy")
 plt.show()
+
+# %% [markdown]
+# The estimate finds the region, the day and the direction, and leaves the coast alone, where only the mix of classes is
+# another. It does not find the depth: on the islands it stops at 60 % where the truth is below 50 %. Both are in the table
+# that `found.to_pandas()` or `found.to_arrow()` hands on to other tools. [Scale](../scale.md) has the same for tables larger
+# than memory and for Spark, and what it costs.

@@ -11,6 +11,7 @@
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 import leadline as ll
-from leadline.report.style import COLOURS
+from leadline.report.style import COLOURS, QUIET
 
 X, y = load_digits(return_X_y=True)
 X_train, X_rest, y_train, y_rest = train_test_split(X / 16, y, train_size=600, random_state=0)
@@ -76,7 +77,7 @@ for week in range(WEEKS):
 
 for week, alarm in noticed.values():
     print(f"known after week {week}: {alarm.rule} ({'an alarm' if alarm.harmful else 'information'})")
-    print(f"    {alarm.reason}\n")
+    print(fill(alarm.reason, 100, initial_indent="    ", subsequent_indent="    "), "\n")
 
 # %% [markdown]
 # How good were the estimates? The monitor keeps its own record, from the labels that came. We know the rest.
@@ -89,22 +90,39 @@ print(f"{record.inside} of {record.windows} weekly intervals hold what the label
 # %% [figure]
 BLUE, ORANGE = COLOURS[:2]
 figure, panels = plt.subplots(
-    2, 1, num="Accuracy of two offices over thirty weeks: estimates, late labels, truth, and the week of the alarm",
-    figsize=(7.2, 5.4), sharex=True, sharey=True,
+    2, 1, num="Accuracy of two offices over thirty weeks: estimates, late labels, truth, and the weeks of the alarms",
+    figsize=(7.2, 5.2), sharex=True, height_ratios=[73, 38],
 )  # fmt: skip
 figure.suptitle("Silent at Christmas, awake when the lens blurs", x=0.02, ha="left")
 x = np.arange(WEEKS)
-for ax, office in zip(panels, ["north", "south"], strict=True):
+for ax, office, lowest in zip(panels, ["north", "south"], [0.3, 0.65], strict=True):
     rows = list(monitor.history("post", office))
     truth = [np.mean((outputs.predictions == digits)[outputs.metadata["office"] == office]) for outputs, digits in weeks]
     ax.axvspan(CHRISTMAS[0] - 0.5, CHRISTMAS[-1] + 0.5, color="#F3F1EC", linewidth=0, zorder=0)
     ax.fill_between(x, *np.transpose([row.estimate.interval for row in rows]), color=BLUE, alpha=0.14, linewidth=0)
     ax.plot(x, [row.estimate.accuracy for row in rows], color=BLUE)
     labelled = [(week, row.realised) for week, row in enumerate(rows) if row.realised is not None]
-    ax.plot(*np.transpose(labelled), "o", color="white", markeredgecolor="black", markersize=5)
-    ax.plot(x, truth, color="black", linewidth=1.2)
-    ax.set_title(f"office {office}")
+    ax.plot(*np.transpose(labelled), "o", color="white", markeredgecolor=QUIET, markersize=5, zorder=3)
+    ax.plot(x, truth, color="black", linewidth=1.2, zorder=4)
+    ax.set(title=f"office {office}", ylim=(lowest, 1.03))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-panels[1].set(xlabel="week", xlim=(-0.5, WEEKS + 4.5), xticks=range(0, 30, 5))
+north = panels[0]
+north.text(11, 0.7, "Christmas:\nother letters", ha="center", color=QUIET)
+by_outputs, by_labels = (week for week, _ in noticed.values())
+for week, lowest in ((by_outputs, 0.47), (by_labels, 0.36)):
+    north.plot([week, week], [lowest, 1.0], color=ORANGE, linewidth=1.2, linestyle=(0, (3, 2)))
+north.text(by_outputs - 0.4, 0.48, f"week {by_outputs}: alarm\nby outputs alone", color=ORANGE, ha="right", va="center")
+north.text(by_labels + 0.4, 0.9, f"week {by_labels}:\nlabels confirm", color=ORANGE, va="center")
+north.text(29.4, 0.475, "estimate", color=BLUE, va="center")
+north.text(29.4, 0.36, "truth", va="center")
+panels[1].text(5.3, 0.855, "late labels", color=QUIET)
+panels[1].set(xlabel="week", xlim=(-0.5, 34), xticks=range(0, 30, 5))
 plt.show()
 monitor.close()
+
+# %% [markdown]
+# At Christmas the outputs look different, the accuracy is as it was, and no alarm is raised. The first alarm comes four
+# weeks after the lens began to blur, two after that began to cost anything, and names the office. It rests on outputs
+# alone. Labels, which come four weeks late, confirm it six weeks later; by then the north reads two letters in three wrongly.
+# In the last weeks the estimate is ten points too high there, as the digits that a bad lens makes are not those of a good
+# one: when outputs have moved as far as that, an estimate says that something is badly wrong, and not how badly.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Typos
 #
-# **Two classifiers of text are equally good on clean text. Which one should serve users who type on their phones, if
+# **Two classifiers of text are almost equally good on clean text. Which one should serve users who type on their phones, if
 # nobody has labelled what they type?**
 #
 # Real text is at hand wherever Leadline is installed: SciPy's own documentation. A paragraph comes from one of eight parts
@@ -47,8 +47,8 @@ print(f"{len(texts):,} paragraphs from {len(set(files))} files")
 print(texts[1000][:100], "...")
 
 # %% [markdown]
-# A third of the paragraphs trains, a third validates, a third is what users will type. One classifier reads whole words, the other pieces of
-# two to five letters.
+# A third of the paragraphs trains, a third validates, and a third is what users will type. One classifier reads whole
+# words, the other pieces of two to five letters.
 
 # %%
 texts, labels = np.array(texts), np.array(labels)
@@ -73,18 +73,16 @@ for name, classifier in classifiers.items():
 RATES = np.array([0, 0.02, 0.04, 0.06, 0.09, 0.12, 0.16, 0.2])
 
 
-def mistyped(text, rate, rng):
+def mistyped(text, rate, seed):
     """Return a text in which each letter is dropped, doubled or replaced with a probability."""
-    letters = []
-    for letter in text:
-        if letter == " " or rng.random() >= rate:
-            letters.append(letter)
-        else:
-            letters.append(rng.choice(["", letter * 2, rng.choice(list("abcdefghijklmnopqrstuvwxyz"))]))
-    return "".join(letters)
+    rng = np.random.default_rng(seed)
+    wrong, kind = rng.random(len(text)) < rate, rng.integers(0, 3, len(text))
+    other = rng.choice(list("abcdefghijklmnopqrstuvwxyz"), len(text))
+    letters = zip(text, wrong, kind, other, strict=True)
+    return "".join(old if old == " " or not bad else ("", 2 * old, new)[way] for old, bad, way, new in letters)
 
 
-typed = [[mistyped(text, rate, np.random.default_rng(row)) for row, text in enumerate(texts[users])] for rate in RATES]
+typed = [[mistyped(text, rate, row) for row, text in enumerate(texts[users])] for rate in RATES]
 outputs = {name: [ll.from_sklearn(classifier, rows) for rows in typed] for name, classifier in classifiers.items()}
 estimates = {name: [models[name].estimate(one) for one in outputs[name]] for name in classifiers}
 for name, found in estimates.items():
@@ -107,22 +105,26 @@ for name, found in estimates.items():
 # %% [figure]
 figure, (ax, samples) = plt.subplots(
     2, 1, num="Estimated and true accuracy of two text classifiers against the share of mistyped letters",
-    figsize=(7.2, 5.2), height_ratios=[4, 1],
+    figsize=(7.2, 5.2), height_ratios=[4.5, 1],
 )  # fmt: skip
+figure.suptitle("Pieces of words bear typos better, and no label was needed", x=0.02, ha="left")
 for (name, found), colour in zip(estimates.items(), [COLOURS[1], COLOURS[0]], strict=True):
     ax.fill_between(RATES, *np.transpose([one.interval for one in found]), color=colour, alpha=0.13, linewidth=0)
     ax.plot(RATES, [one.accuracy for one in found], color=colour)
     ax.plot(RATES, truths[name], "o", color=colour, markeredgecolor="white", markersize=7)
     ax.text(RATES[-1] + 0.004, found[-1].accuracy, name, color=colour, va="center", weight="bold")
-ax.text(0.003, 0.42, "lines and bands: estimates without labels\ndots: the truth", color=QUIET)
+ax.text(0.001, 0.56, "lines and bands: estimates without labels\ndots: the truth", color=QUIET)
 ax.set(xlim=(-0.004, 0.25), xticks=RATES[RATES != 0.02], xlabel="share of letters mistyped", ylabel="accuracy")
 ax.xaxis.set_label_coords(0.41, -0.12)
 for axis in (ax.xaxis, ax.yaxis):
     axis.set_major_formatter(lambda value, _: f"{value:.0%}")
-ax.set_title("Pieces of words bear typos better, and it shows without labels")
 samples.axis("off")
-row = next(row for row, text in enumerate(texts[users]) if text.startswith("compute the"))
-for line, number in enumerate([0, 4, 7]):
-    samples.text(0, 0.8 - 0.38 * line, f"{RATES[number]:>4.0%}  {typed[number][row][:62]}", family="monospace",
-                 color=QUIET, transform=samples.transAxes)  # fmt: skip
+for line, rate in enumerate([0, 0.09, 0.2]):
+    sentence = mistyped("compute the cholesky decomposition of a matrix", rate, seed=11)
+    samples.text(0, 0.8 - 0.38 * line, f"{rate:>4.0%}  {sentence}", family="monospace", color=QUIET)
 plt.show()
+
+# %% [markdown]
+# The ranking is right from the first typo on, and the estimates for pieces of words are within two points. For whole words
+# they are too hopeful by up to nine points, just inside the interval: a mistyped word is a word that the classifier has
+# never seen, so that it decides by the few that are left, and does not doubt enough.
