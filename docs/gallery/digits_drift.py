@@ -1,11 +1,11 @@
 # %% [markdown]
 # # A camera grows old
 #
-# **Pixels die, noise grows, and nobody labels the pictures any more. How many of the readings are still right?**
+# **Pixels die, noise grows, and nobody labels the pictures any more. How many digits are still read correctly?**
 #
-# A small network reads handwritten digits from a camera of 8 x 8 pixels. It was checked once, on labelled pictures, when
-# the camera was new. Month by month the camera gets worse. We estimate the accuracy of each month from the network's
-# outputs alone, and look at the labels only afterwards.
+# A small network reads handwritten digits from a camera of 8 x 8 pixels. It was checked once, on labelled pictures,
+# when the camera was new. Month by month the camera gets worse. We estimate the accuracy of each month from the
+# network's outputs alone, and look at the labels only afterwards.
 
 # %%
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ model = ll.Auto().fit(validation)
 print(f"accuracy when the camera was new: {validation.accuracy:.1%}")
 
 # %% [markdown]
-# The camera ages in two ways. Each pixel has a month in which it dies and stays dark; by the end of the year three in ten
-# have. And what the others see gets noisier.
+# The camera ages in two ways. Each pixel has a month in which it dies and stays dark; by the end of the year three in
+# ten have. And what the others see gets noisier.
 
 # %%
 MONTHS = np.arange(13)
@@ -55,15 +55,19 @@ truth = [float(np.mean(outputs.predictions == y_later)) for outputs in seen]
 confidence = [network.predict_proba(aged(X_later, month)).max(axis=1).mean() for month in MONTHS]
 print("month   true   estimated      90 % interval   mean confidence")
 for month in MONTHS[::3]:
-    low, high = estimates[month].interval
-    print(f"{month:5} {truth[month]:6.1%} {estimates[month].accuracy:11.1%}   {low:.1%} to {high:.1%} {confidence[month]:17.1%}")
+    accuracy, (low, high) = estimates[month].accuracy, estimates[month].interval
+    print(f"{month:5} {truth[month]:6.1%} {accuracy:11.1%}   {low:.1%} to {high:.1%} {confidence[month]:17.1%}")
 
 # %% [figure]
 BLUE, ORANGE = COLOURS[:2]
 figure, (strip, ax) = plt.subplots(
-    2, 1, num="True and estimated accuracy while a camera ages over twelve months, with the pictures that it takes",
-    figsize=(7.2, 4.7), height_ratios=[1, 7], sharex=True,
-)  # fmt: skip
+    2,
+    1,
+    num="True and estimated accuracy while a camera ages over twelve months, with the pictures that it takes",
+    figsize=(7.2, 4.7),
+    height_ratios=[1, 7],
+    sharex=True,
+)
 figure.suptitle("The camera fails, confidence hardly falls, the estimate does", x=0.02, ha="left")
 zero = X_later[np.flatnonzero(y_later == 0)[2]][None]
 for month in MONTHS:
@@ -85,7 +89,8 @@ ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 plt.show()
 
 # %% [markdown]
-# In month 12 the classifier still claims eight right answers in ten, and the estimate says six. The mean confidence of a
-# classifier tells how sure it is, and a broken camera does not make it much less sure. What gives it away is that dead
-# pixels push the predictions towards some digits, which the estimate undoes. It is up to three points off here, either
-# way, and its interval is wide: ten points to each side where the pictures have changed. No interval is missed.
+# In month 12 the classifier still claims eight right answers in ten, and the estimate says six. The mean confidence
+# of a classifier tells how sure it is, and a broken camera does not make it much less sure. What gives it away is
+# that dead pixels push the predictions towards some digits, which the estimate undoes. It is up to three points off
+# here, either way, and its interval is wide: ten points to each side where the pictures have changed. No interval is
+# missed.

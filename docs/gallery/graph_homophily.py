@@ -3,9 +3,9 @@
 #
 # **A graph network trusts its neighbours. What is its accuracy worth where the neighbours are no longer alike?**
 #
-# Nodes are handwritten digits. Each sees only the left half of its own image; edges join digits whose right halves are
-# alike. A graph convolutional network in forty lines of NumPy learns to read them. Then the graph decays: edges are
-# rewired at random, as links go stale, and *homophily*, the share of edges between nodes of one class, falls.
+# Nodes are handwritten digits. Each sees only the left half of its own image; edges join digits whose right halves
+# are alike. A graph convolutional network in forty lines of NumPy learns to read them. Then the graph decays: edges
+# are rewired at random, as links go stale, and *homophily*, the share of edges between nodes of one class, falls.
 
 # %%
 import matplotlib.pyplot as plt
@@ -41,7 +41,8 @@ def homophily(edges):
 print(f"{n:,} nodes, {len(edges):,} edges, homophily {homophily(edges):.0%}")
 
 # %% [markdown]
-# The network: two layers, each a mean over neighbours and a matrix. Its gradient is written out, and Adam takes the steps.
+# The network: two layers, each a mean over neighbours and a matrix. Its gradient is written out, and Adam takes the
+# steps.
 
 # %%
 rng = np.random.default_rng(0)
@@ -65,8 +66,8 @@ def fit_network(adjacency, steps=200, rate=0.01, decay=5e-4):
         error[train] = (shifted / shifted.sum(axis=1, keepdims=True) - np.eye(10)[y[train]]) / len(train)
         back = adjacency.T @ error
         gradients = [features.T @ (adjacency.T @ (back @ weights[1].T * (hidden > 0))), hidden.T @ back]
-        for i, gradient in enumerate(gradients):
-            gradient += decay * weights[i]
+        for i in range(2):
+            gradient = gradients[i] + decay * weights[i]
             means[i] = 0.9 * means[i] + 0.1 * gradient
             squares[i] = 0.999 * squares[i] + 0.001 * gradient**2
             scaled = means[i] / (1 - 0.9**step) / (np.sqrt(squares[i] / (1 - 0.999**step)) + 1e-8)
@@ -100,7 +101,9 @@ for i in range(0, 11, 2):
 # %% [figure]
 BLUE, ORANGE = COLOURS[:2]
 place = TSNE(random_state=0, init="pca", perplexity=40, max_iter=500).fit_transform(images.reshape(n, -1))
-figure = plt.figure("A graph of digits whose edges are rewired at random, and the accuracy of a graph network on it", (7.2, 6.0))
+figure = plt.figure(
+    "A graph of digits, its edges rewired at random, and the accuracy of a graph network on it", (7.2, 6.0)
+)
 grid = figure.add_gridspec(2, 3, height_ratios=[1, 1.25])
 shown = np.random.default_rng(1).random(len(edges)) < 0.15
 for column, number in enumerate([0, 4, 8]):
@@ -128,6 +131,6 @@ figure.suptitle("The neighbours part, the network errs, and its outputs show it"
 plt.show()
 
 # %% [markdown]
-# Digits that the network reads wrongly are orange. Where every edge is random it is no better than chance, and the estimate
-# says so to within a point. On the way it is off by up to nine points, on the careful side at first. The mean confidence
-# never falls below 40 %: a mean over random neighbours looks like a digit, if no particular one.
+# Digits that the network reads wrongly are orange. Where every edge is random it is no better than chance, and the
+# estimate says so to within a point. On the way it is off by up to nine points, on the careful side at first. The
+# mean confidence never falls below 40 %: a mean over random neighbours looks like a digit, if no particular one.

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # A hundred labels
 #
-# **A scanner is mounted upside down, and the classifier goes on giving confident answers. How many labels does it take to
-# find out how wrong they are?**
+# **A scanner is mounted upside down, and the classifier goes on giving confident answers. How many labels does it
+# take to find out how wrong they are?**
 #
-# Whoever sees only outputs cannot tell how often a classifier is *confidently* wrong. A few labels can, if they are of the
-# right rows. `plan_labels` chooses the rows and `estimate_with_labels` gives an interval that holds whatever happened.
+# Whoever sees only outputs cannot tell how often a classifier is *confidently* wrong. A few labels can, if they are
+# of the right rows. `plan_labels` chooses the rows and `estimate_with_labels` gives an interval that holds whatever
+# happened.
 
 # %%
 import matplotlib.pyplot as plt
@@ -38,9 +39,9 @@ right = target.predictions == y_scanned
 print(f"true accuracy: {right.mean():.1%}")
 
 # %% [markdown]
-# The outputs show that something happened, and far too little of it: a 6 upside down is a perfectly good 9. The estimate is
-# thirty points off, and the interval misses. Now we plan 200 labels. Rows are drawn at random, more of them where the
-# outputs leave doubt, and every beginning of the plan is a valid sample: stop when the time is up.
+# The outputs show that something happened, and far too little of it: a 6 upside down is a perfectly good 9. The
+# estimate is thirty points off, and the interval misses. Now we plan 200 labels. Rows are drawn at random, more of
+# them where the outputs leave doubt, and every beginning of the plan is a valid sample: stop when the time is up.
 
 # %%
 plan = ll.plan_labels(model, target, budget=200, seed=0)
@@ -56,7 +57,7 @@ low, high = np.transpose([estimate.interval for estimate in grown])
 figure, ax = plt.subplots(
     num="The interval from planned labels closes on the true accuracy; the estimate without labels is far above it",
     figsize=(7.2, 4.4),
-)  # fmt: skip
+)
 ax.axhspan(*before.interval, xmax=200 / 252, color=ORANGE, alpha=0.13, linewidth=0)
 ax.plot([0, 200], [before.accuracy] * 2, color=ORANGE)
 ax.fill_between(counts, low, high, color=BLUE, alpha=0.16, linewidth=0)
@@ -67,9 +68,13 @@ ax.text(204, 0.42, "with labels,\n90 % interval", color=BLUE, va="bottom")
 ax.text(204, right.mean(), "truth", va="center")
 at = int(np.flatnonzero(counts == 100)[0])
 ax.annotate(
-    f"100 labels: {low[at]:.0%} to {high[at]:.0%}", (100, low[at]), (100, low[at] - 0.14), color=BLUE, ha="center",
+    f"100 labels: {low[at]:.0%} to {high[at]:.0%}",
+    (100, low[at]),
+    (100, low[at] - 0.14),
+    color=BLUE,
+    ha="center",
     arrowprops={"arrowstyle": "-", "color": BLUE, "shrinkB": 0},
-)  # fmt: skip
+)
 sure = np.flatnonzero(~right & (before.correctness > np.quantile(before.correctness, 0.6)))[:9]
 for place, row in zip(np.linspace(10, 190, 9), sure, strict=True):
     picture = OffsetImage(upside_down[row], zoom=2.6, cmap="gray", interpolation="nearest")
@@ -77,7 +82,14 @@ for place, row in zip(np.linspace(10, 190, 9), sure, strict=True):
     ax.text(place, 0.87, target.classes[target.predictions[row]], ha="center", va="center", color=ORANGE)
 ax.text(204, 0.96, "scanned", va="center")
 ax.text(204, 0.87, "read as", va="center", color=ORANGE)
-ax.set(xlim=(0, 252), ylim=(0, 1.03), yticks=np.arange(0, 1, 0.2), xticks=range(0, 201, 50), xlabel="labels, in the order of the plan", ylabel="accuracy")
+ax.set(
+    xlim=(0, 252),
+    ylim=(0, 1.03),
+    yticks=np.arange(0, 1, 0.2),
+    xticks=range(0, 201, 50),
+    xlabel="labels, in the order of the plan",
+    ylabel="accuracy",
+)
 ax.xaxis.set_label_coords(0.4, -0.11)
 ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 figure.suptitle("Sure of itself, and wrong: a few labels show it", x=0.02, ha="left")
@@ -96,7 +108,9 @@ held = (intervals[:, 0] <= right.mean()) & (right.mean() <= intervals[:, 1])
 print(f"{held.sum()} of {len(held)} intervals hold the truth; mean width {np.ptp(intervals, axis=1).mean():.1%}")
 
 # %% [figure]
-figure, ax = plt.subplots(num="Forty intervals of a hundred labels each, sorted; most hold the truth", figsize=(7.2, 2.6))
+figure, ax = plt.subplots(
+    num="Forty intervals of a hundred labels each, sorted; most hold the truth", figsize=(7.2, 2.6)
+)
 order = np.argsort(intervals.mean(axis=1))
 colours = np.where(held[order], "#B9D4E8", ORANGE)
 ax.vlines(np.arange(len(order)), *intervals[order].T, colors=colours, linewidth=5)
@@ -108,5 +122,6 @@ figure.suptitle(f"Forty plans: {held.sum()} of their intervals hold the truth", 
 plt.show()
 
 # %% [markdown]
-# The price is labour: an interval of a hundred labels is some fifteen points wide, whatever the classifier does. Where the
-# outputs can be trusted, the estimate is free and often nearer. [A few labels](../labels.md) says how many labels buy what.
+# The price is labour: an interval of a hundred labels is some fifteen points wide, whatever the classifier does.
+# Where the outputs can be trusted, the estimate is free and often nearer. [A few labels](../labels.md) says how many
+# labels buy what.

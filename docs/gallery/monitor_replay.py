@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Thirty weeks of post
 #
-# **Two offices sort letters by their handwritten digits. One lens loses its focus in spring. When does the monitor notice,
-# and does it stay silent at Christmas, when only the mix of letters is different?**
+# **Two offices sort letters by their handwritten digits. One lens loses its focus in spring. When does the monitor
+# notice, and does it stay silent at Christmas, when only the mix of letters is different?**
 #
-# A monitor takes a batch of outputs each week, without labels. A quarter of the labels arrives too, four weeks late. We
-# replay thirty weeks in fast motion and ask, week by week, what was known then.
+# A monitor takes a batch of outputs each week, without labels. A quarter of the labels arrives too, four weeks late.
+# We replay thirty weeks in fast motion and ask, week by week, what was known then.
 
 # %%
 import tempfile
@@ -30,8 +30,8 @@ network = MLPClassifier((64,), alpha=0.1, learning_rate_init=3e-3, max_iter=500,
 model = ll.Auto().fit(ll.from_sklearn(network, X_valid, y_valid))
 
 # %% [markdown]
-# What happens: in weeks 9 to 13 three digits make up two thirds of the post. From week 19 on, the lens in the north blurs
-# a little more each week.
+# What happens: in weeks 9 to 13 three digits make up two thirds of the post. From week 19 on, the lens in the north
+# blurs a little more each week.
 
 # %%
 WEEKS, ROWS, LATE = 30, 500, 4
@@ -56,8 +56,8 @@ def post(week):
 
 
 # %% [markdown]
-# The replay. `register` says what is watched; `add` takes a batch; `add_labels` takes labels whenever they come, by the id of
-# the row.
+# The replay. `register` says what is watched; `add` takes a batch; `add_labels` takes labels whenever they come, by
+# the id of the row.
 
 # %%
 now = START
@@ -84,20 +84,28 @@ for week, alarm in noticed.values():
 
 # %%
 record = monitor.history("post").record
-print(f"{record.inside} of {record.windows} weekly intervals hold what the labels show; "
-      f"estimates {record.mean_error:.1%} off on average")  # fmt: skip
+print(
+    f"{record.inside} of {record.windows} weekly intervals hold what the labels show; "
+    f"estimates {record.mean_error:.1%} off on average"
+)
 
 # %% [figure]
 BLUE, ORANGE = COLOURS[:2]
 figure, panels = plt.subplots(
-    2, 1, num="Accuracy of two offices over thirty weeks: estimates, late labels, truth, and the weeks of the alarms",
-    figsize=(7.2, 5.2), sharex=True, height_ratios=[73, 38],
-)  # fmt: skip
+    2,
+    1,
+    num="Accuracy of two offices over thirty weeks: estimates, late labels, truth, and the weeks of the alarms",
+    figsize=(7.2, 5.2),
+    sharex=True,
+    height_ratios=[73, 38],
+)
 figure.suptitle("Silent at Christmas, awake when the lens blurs", x=0.02, ha="left")
 x = np.arange(WEEKS)
 for ax, office, lowest in zip(panels, ["north", "south"], [0.3, 0.65], strict=True):
     rows = list(monitor.history("post", office))
-    truth = [np.mean((outputs.predictions == digits)[outputs.metadata["office"] == office]) for outputs, digits in weeks]
+    truth = [
+        np.mean((outputs.predictions == digits)[outputs.metadata["office"] == office]) for outputs, digits in weeks
+    ]
     ax.axvspan(CHRISTMAS[0] - 0.5, CHRISTMAS[-1] + 0.5, color="#F3F1EC", linewidth=0, zorder=0)
     ax.fill_between(x, *np.transpose([row.estimate.interval for row in rows]), color=BLUE, alpha=0.14, linewidth=0)
     ax.plot(x, [row.estimate.accuracy for row in rows], color=BLUE)
@@ -121,8 +129,9 @@ plt.show()
 monitor.close()
 
 # %% [markdown]
-# At Christmas the outputs look different, the accuracy is as it was, and no alarm is raised. The first alarm comes four
-# weeks after the lens began to blur, two after that began to cost anything, and names the office. It rests on outputs
-# alone. Labels, which come four weeks late, confirm it six weeks later; by then the north reads two letters in three wrongly.
-# In the last weeks the estimate is ten points too high there, as the digits that a bad lens makes are not those of a good
-# one: when outputs have moved as far as that, an estimate says that something is badly wrong, and not how badly.
+# At Christmas the outputs look different, the accuracy is as it was, and no alarm is raised. The first alarm comes
+# four weeks after the lens began to blur, two after that began to cost anything, and names the office. It rests on
+# outputs alone. Labels, which come four weeks late, confirm it six weeks later; by then the north reads two letters
+# in three wrongly. In the last weeks the estimate is ten points too high there, as the digits that a bad lens makes
+# are not those of a good one: when outputs have moved as far as that, an estimate says that something is badly wrong,
+# and not how badly.

@@ -1,7 +1,6 @@
 """One look for the pictures of the documentation: fonts, colours of what is not data, and small files.
 
-Pictures are white cards with round corners, which sit well on a light page and on a dark one, at twice the resolution of
-the column they are shown in.
+They are white, on light and on dark pages alike, and have twice the resolution of the column that they are shown in.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ STYLE: dict[str, Any] = {
     "lines.solid_capstyle": "round",
 }
 _DPI = 200
-_COLOURS = 255  # and one for the corners, which are transparent
 _MOST_BYTES = 150_000
 
 
@@ -67,8 +65,8 @@ def collected() -> Iterator[Callable[[], list[Any]]]:
 
 
 def save(figure: Any, path: Path, *, width: int | None = None) -> None:
-    """Write a figure as a PNG file with round corners, scaled down to a width in pixels if one is given."""
-    from PIL import Image, ImageDraw
+    """Write a figure as a small PNG file, scaled down to a width in pixels if one is given."""
+    from PIL import Image
 
     file = io.BytesIO()
     with matplotlib.rc_context(STYLE):
@@ -76,14 +74,10 @@ def save(figure: Any, path: Path, *, width: int | None = None) -> None:
     image = Image.open(file).convert("RGB")
     if width is not None:
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-    few = image.quantize(_COLOURS, dither=Image.Dither.NONE)  # a third of the bytes
-    palette = few.getpalette() or []
-    white = few.getpixel((image.width // 2, 0))  # a mean of whites, of which the page would show the edge
-    palette[3 * white : 3 * white + 3] = [255] * 3
-    few.putpalette(palette[: 3 * _COLOURS] + [255] * 3)
-    outside = Image.new("L", image.size, 255)
-    ImageDraw.Draw(outside).rounded_rectangle((0, 0, image.width - 1, image.height - 1), image.width // 60, fill=0)
-    few.paste(_COLOURS, mask=outside)
-    few.save(path, optimize=True, transparency=_COLOURS)
+    few = image.quantize(256, dither=Image.Dither.NONE)  # a third of the bytes
+    palette, white = few.getpalette() or [], few.getpixel((0, 0))
+    palette[3 * white : 3 * white + 3] = [255] * 3  # not a mean of whites, of which a white page would show the edge
+    few.putpalette(palette)
+    few.save(path, optimize=True)
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"{path} must be below {_MOST_BYTES:,} bytes; it has {path.stat().st_size:,}. Draw less.")

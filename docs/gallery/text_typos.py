@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Typos
 #
-# **Two classifiers of text are almost equally good on clean text. Which one should serve users who type on their phones, if
-# nobody has labelled what they type?**
+# **Two classifiers of text are almost equally good on clean text. Which one should serve users who type on their
+# phones, if nobody has labelled what they type?**
 #
-# Real text is at hand wherever Leadline is installed: SciPy's own documentation. A paragraph comes from one of eight parts
-# of the library, statistics or signal processing, say, and a classifier has to tell which.
+# Real text is at hand wherever Leadline is installed: SciPy's own documentation. A paragraph comes from one of eight
+# parts of the library, statistics or signal processing, say, and a classifier has to tell which.
 
 # %%
 import ast
@@ -86,8 +86,10 @@ typed = [[mistyped(text, rate, row) for row, text in enumerate(texts[users])] fo
 outputs = {name: [ll.from_sklearn(classifier, rows) for rows in typed] for name, classifier in classifiers.items()}
 estimates = {name: [models[name].estimate(one) for one in outputs[name]] for name in classifiers}
 for name, found in estimates.items():
-    print(f"{name}: {found[-1].accuracy:.1%} estimated at one letter in five, interval "
-          f"{found[-1].interval[0]:.1%} to {found[-1].interval[1]:.1%}")  # fmt: skip
+    print(
+        f"{name}: {found[-1].accuracy:.1%} estimated at one letter in five, interval "
+        f"{found[-1].interval[0]:.1%} to {found[-1].interval[1]:.1%}"
+    )
 
 # %% [markdown]
 # Without a label, the answer is there: pieces of words. What do the labels say?
@@ -99,14 +101,19 @@ truths = {
 }
 for name, found in estimates.items():
     errors = [abs(estimate.accuracy - truth) for estimate, truth in zip(found, truths[name], strict=True)]
-    print(f"{name}: {truths[name][0]:.1%} to {truths[name][-1]:.1%} true; "
-          f"estimates {np.mean(errors):.1%} off on average, {max(errors):.1%} at most")  # fmt: skip
+    print(
+        f"{name}: {truths[name][0]:.1%} to {truths[name][-1]:.1%} true; "
+        f"estimates {np.mean(errors):.1%} off on average, {max(errors):.1%} at most"
+    )
 
 # %% [figure]
 figure, (ax, samples) = plt.subplots(
-    2, 1, num="Estimated and true accuracy of two text classifiers against the share of mistyped letters",
-    figsize=(7.2, 5.2), height_ratios=[4.5, 1],
-)  # fmt: skip
+    2,
+    1,
+    num="Estimated and true accuracy of two text classifiers against the share of mistyped letters",
+    figsize=(7.2, 5.2),
+    height_ratios=[4.5, 1],
+)
 figure.suptitle("Pieces of words bear typos better, and no label was needed", x=0.02, ha="left")
 for (name, found), colour in zip(estimates.items(), [COLOURS[1], COLOURS[0]], strict=True):
     ax.fill_between(RATES, *np.transpose([one.interval for one in found]), color=colour, alpha=0.13, linewidth=0)
@@ -125,6 +132,6 @@ for line, rate in enumerate([0, 0.09, 0.2]):
 plt.show()
 
 # %% [markdown]
-# The ranking is right from the first typo on, and the estimates for pieces of words are within two points. For whole words
-# they are too hopeful by up to nine points, just inside the interval: a mistyped word is a word that the classifier has
-# never seen, so that it decides by the few that are left, and does not doubt enough.
+# The ranking is right from the first typo on, and the estimates for pieces of words are within two points. For whole
+# words they are too hopeful by up to nine points, just inside the interval: a mistyped word is a word that the
+# classifier has never seen, so that it decides by the few that are left, and does not doubt enough.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,11 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "gallery"))
 IMAGES = HERE.parent / "images" / "methods"
 
-N_CLASSES, N_FEATURES, N_SOURCE, N_TARGET = 5, 6, 4000, 3000
-DEGREES = np.linspace(0, 1, 7)
-_CENTRES = np.random.default_rng(2).normal(0, 0.95, (N_CLASSES, N_FEATURES))
+N_CLASSES, N_FEATURES, N_SOURCE, N_TARGET = 5, 6, 3000, 2000
+DEGREES = np.linspace(0, 1, 6)
+_CENTRES = np.random.default_rng(2).normal(0, 1.2, (N_CLASSES, N_FEATURES))
 _EQUAL = np.full(N_CLASSES, 1.0 / N_CLASSES)
-_MANY = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+_LAST = np.eye(N_CLASSES)[-1]
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -62,11 +61,8 @@ def _noise(rows: Array, degree: float, rng: Rng) -> Array:
 
 
 def _drift(rows: Array, degree: float, rng: Rng) -> Array:
-    return rows + 2.2 * degree * (_CENTRES[4] - _CENTRES.mean(axis=0))
-
-
-def _scale(rows: Array, degree: float, rng: Rng, *, most: float) -> Array:
-    return rows * most**degree
+    del rng
+    return rows + degree * (_CENTRES[4] - _CENTRES.mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -77,45 +73,53 @@ class Change:
     ----------
     title
         What it is called in pictures.
-    change
+    features
         What becomes of the features; None for nothing.
+    scale
+        What the logits are multiplied by in the end.
+    frequent
+        The share of rows that go to the last class in the end, instead of where they belong.
+    doubt
+        How much rows between two classes are preferred in the end.
+    wrong
+        The share of rows in the end whose labels are others, while nothing else is.
     world
         Where source and target come from.
     """
 
     title: str
-    change: Callable[[Array, float, Rng], Array] | None = None
+    features: Callable[[Array, float, Rng], Array] | None = None
+    scale: float = 1.0
+    frequent: float = 0.0
+    doubt: float = 0.0
+    wrong: float = 0.0
     world: World = FAIR
-    other_classes: bool = False
-    doubtful: bool = False
-    confidently_wrong: bool = False
 
     def target(self, degree: float) -> ll.Outputs:
         """Return outputs with labels; the same rows, as far as they can be, at every degree."""
         rng = np.random.default_rng(1)
-        frequencies = (1 - 0.7 * degree) * _EQUAL + 0.7 * degree * _MANY if self.other_classes else _EQUAL
-        rows, labels = self.world.draw(4 * N_TARGET if self.doubtful else N_TARGET, frequencies, rng)
-        if self.doubtful:
+        share = self.frequent * degree
+        rows, labels = self.world.draw(N_TARGET * (4 if self.doubt else 1), (1 - share) * _EQUAL + share * _LAST, rng)
+        if self.doubt:
             top = np.sort(logits(rows), axis=1)
-            doubt = np.exp(-1.6 * degree * (top[:, -1] - top[:, -2]))
-            kept = rng.choice(len(rows), N_TARGET, replace=False, p=doubt / doubt.sum())
+            preferred = np.exp(-self.doubt * degree * (top[:, -1] - top[:, -2]))
+            kept = rng.choice(len(rows), N_TARGET, replace=False, p=preferred / preferred.sum())
             rows, labels = rows[kept], labels[kept]
-        if self.confidently_wrong:
-            labels = np.where(rng.random(len(labels)) < 0.4 * degree, (labels + 1) % N_CLASSES, labels)
-        if self.change is not None:
-            rows = self.change(rows, degree, rng)
-        return ll.Outputs(logits(rows), labels)
+        labels = np.where(rng.random(len(labels)) < self.wrong * degree, (labels + 1) % N_CLASSES, labels)
+        if self.features is not None:
+            rows = self.features(rows, degree, rng)
+        return ll.Outputs(self.scale**degree * logits(rows), labels)
 
 
 CHANGES: Mapping[str, Change] = {
-    "noise": Change("noise in the inputs", _noise),
-    "collapse": Change("predictions drift towards one class", _drift),
-    "label-shift": Change("one class becomes frequent", other_classes=True),
-    "uneven": Change("a badly calibrated class becomes frequent", world=UNEVEN, other_classes=True),
-    "doubt": Change("more rows between two classes", doubtful=True),
-    "faint": Change("fainter inputs, same predictions", partial(_scale, most=0.3)),
-    "strong": Change("stronger inputs, same predictions", partial(_scale, most=3.0)),
-    "wrong": Change("confidently wrong", confidently_wrong=True),
+    "noise": Change("noise in the inputs", features=_noise),
+    "collapse": Change("predictions drift to one class", features=_drift),
+    "label-shift": Change("one class becomes frequent", frequent=0.7),
+    "uneven": Change("a badly calibrated class becomes frequent", frequent=0.7, world=UNEVEN),
+    "doubt": Change("more rows between two classes", doubt=1.6),
+    "flat": Change("flatter logits, same predictions", scale=0.3),
+    "sharp": Change("sharper logits, same predictions", scale=4.0),
+    "wrong": Change("confidently wrong", wrong=0.4),
 }
 #: By method: a change under which it holds, and one under which it does not.
 SHOWN: Mapping[str, tuple[str, str]] = {
@@ -125,9 +129,9 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "ac": ("doubt", "noise"),
     "cbpe": ("label-shift", "collapse"),
     "doc": ("label-shift", "uneven"),
-    "im": ("doubt", "strong"),
+    "im": ("doubt", "sharp"),
     "atc-mc": ("label-shift", "doubt"),
-    "atc-ne": ("label-shift", "faint"),
+    "atc-ne": ("label-shift", "flat"),
     "cot": ("collapse", "label-shift"),
     "cott": ("collapse", "label-shift"),
 }
