@@ -53,7 +53,7 @@ def logits(rows: Array) -> Array:
 
 FAIR = World()
 #: One class is more spread out than the classifier believes, the others less.
-UNEVEN = World((0.75, 0.75, 0.75, 0.75, 1.9))
+UNEVEN = World((0.7, 0.7, 0.7, 0.7, 2.5))
 
 
 def _noise(rows: Array, degree: float, rng: Rng) -> Array:
@@ -195,12 +195,13 @@ def draw_method(method: str, found: Mapping[str, Course]) -> Any:
 
 
 def _apart(labels: list[tuple[str, float, str]], least: float = 0.075) -> list[tuple[str, float, str]]:
-    """Return texts with heights that are far enough apart to be read."""
-    placed: list[tuple[str, float, str]] = []
-    for text, height, shade in sorted(labels, key=lambda label: label[1]):
-        free = max(height, placed[-1][1] + least) if placed else height
-        placed.append((text, free, shade))
-    return placed
+    """Return texts in the order of their heights, moved as little as makes them readable."""
+    from scipy.optimize import isotonic_regression
+
+    ordered = sorted(labels, key=lambda label: label[1])
+    steps = least * np.arange(len(ordered))
+    heights = isotonic_regression(np.array([height for _, height, _ in ordered]) - steps).x + steps
+    return [(text, height, shade) for (text, _, shade), height in zip(ordered, heights, strict=True)]
 
 
 def draw_overview(found: Mapping[str, Course]) -> Any:
@@ -213,7 +214,7 @@ def draw_overview(found: Mapping[str, Course]) -> Any:
     ax.imshow(errors, cmap="PuOr_r", vmin=-60, vmax=60, aspect="auto")
     for (row, column), value in np.ndenumerate(errors):
         shade = "white" if abs(value) > 36 else "black" if abs(value) >= 4 else "#B8BEC5"
-        ax.text(column, row, f"{value:+.0f}", ha="center", va="center", color=shade)
+        ax.text(column, row, f"{round(value):+d}", ha="center", va="center", color=shade)
     ax.set_xticks(range(len(CHANGES)), [_folded(change.title) for change in CHANGES.values()], size=8)
     ax.set_yticks(range(len(methods)), methods)
     ax.xaxis.tick_top()
