@@ -17,11 +17,12 @@ GALLERY, HOW = ROOT / "docs/gallery", ROOT / "docs/how"
 
 def load(path: Path) -> ModuleType:
     """Return a script of the documentation as a module."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"docs_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 

@@ -66,8 +66,8 @@ ax.set_xlabel("estimated less true accuracy in points; below each target its tru
 plt.show()
 
 # %% [markdown]
-# Orange is too hopeful, purple too gloomy. Transport (`cot`, `cott`) takes *labelshift*, a harmless change of the mix
-# of digits, for a disaster, and is near the truth where images are covered or rotated. Methods that read the
+# Orange is too optimistic, purple too pessimistic. Transport (`cot`, `cott`) takes *labelshift*, a harmless change of
+# the mix of digits, for a disaster, and is near the truth where images are covered or rotated. Methods that read the
 # confidence do the reverse. Nobody notices *invert*, a tenth of the images in negative, as the network is as sure of
 # those as of the others.
 #

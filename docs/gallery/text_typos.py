@@ -133,5 +133,5 @@ plt.show()
 
 # %% [markdown]
 # The ranking is right from the first typo on, and the estimates for pieces of words are within two points. For whole
-# words they are too hopeful by up to nine points, just inside the interval: a mistyped word is a word that the
+# words they are too optimistic by up to nine points, just inside the interval: a mistyped word is a word that the
 # classifier has never seen, so that it decides by the few that are left, and does not doubt enough.

@@ -115,7 +115,7 @@ CHANGES: Mapping[str, Change] = {
     "noise": Change("noise in the inputs", features=_noise),
     "collapse": Change("predictions drift to one class", features=_drift),
     "label-shift": Change("one class becomes frequent", frequent=0.7),
-    "uneven": Change("a badly calibrated class becomes frequent", frequent=0.7, world=UNEVEN),
+    "uneven": Change("a miscalibrated class becomes frequent", frequent=0.7, world=UNEVEN),
     "doubt": Change("more rows between two classes", doubt=1.6),
     "flat": Change("flatter logits, same predictions", scale=0.3),
     "sharp": Change("sharper logits, same predictions", scale=4.0),
