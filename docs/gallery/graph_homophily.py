@@ -105,7 +105,7 @@ figure = plt.figure(
     "A graph of digits, its edges rewired at random, and the accuracy of a graph network on it", (7.2, 6.0)
 )
 grid = figure.add_gridspec(2, 3, height_ratios=[1, 1.25])
-shown = np.random.default_rng(1).random(len(edges)) < 0.1
+shown = np.random.default_rng(1).random(len(edges)) < 0.05
 for column, number in enumerate([0, 4, 8]):
     ax = figure.add_subplot(grid[0, column])
     ends = place[decayed[number][shown]]
