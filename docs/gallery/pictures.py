@@ -74,7 +74,7 @@ def save(figure: Any, path: Path, *, width: int | None = None) -> None:
     image = Image.open(file).convert("RGB")
     if width is not None:
         image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-    few = image.quantize(256, dither=Image.Dither.NONE)  # a third of the bytes
+    few = image.quantize(128, dither=Image.Dither.NONE)  # a third of the bytes
     palette, white = few.getpalette() or [], few.getpixel((0, 0))
     palette[3 * white : 3 * white + 3] = [255] * 3  # not a mean of whites, of which a white page would show the edge
     few.putpalette(palette)
