@@ -33,7 +33,6 @@ SCRIPTS = (
     "all_methods",
     "larger_than_memory",
 )
-_THUMBNAIL = 640  # pixels
 _MARK = re.compile(r"^# %%(?: \[(markdown|figure)\])?$", re.M)
 _OUTPUT = re.compile(r"<!-- output -->\n.*?<!-- end of output -->\n\n?", re.S)
 _FOOT = "*The script of this page is `docs/gallery/{name}.py`.*\n"
@@ -133,7 +132,7 @@ def write(name: str, cells: Sequence[Cell]) -> None:
     figures = [figure for cell in cells for figure in cell.figures]
     for number, figure in enumerate(figures, 1):
         pictures.save(figure, HERE / "images" / f"{name}_{number}.png")
-    pictures.save(figures[0], HERE / "images" / f"{name}_thumbnail.png", width=_THUMBNAIL)
+    pictures.save_thumbnail(HERE / "images" / f"{name}_1.png", HERE / "images" / f"{name}_thumbnail.png")
     (HERE / f"{name}.md").write_text(page(name, cells))
 
 

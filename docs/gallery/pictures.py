@@ -45,6 +45,7 @@ STYLE: dict[str, Any] = {
 }
 _DPI = 200
 _MOST_BYTES = 150_000
+_THUMBNAIL = (640, 460)  # pixels
 
 
 @contextmanager
@@ -64,18 +65,27 @@ def collected() -> Iterator[Callable[[], list[Any]]]:
         pyplot.close("all")
 
 
-def save(figure: Any, path: Path, *, width: int | None = None) -> None:
-    """Write a figure as a small PNG file, scaled down to a width in pixels if one is given."""
+def save(figure: Any, path: Path) -> None:
+    """Write a figure as a small PNG file."""
     from PIL import Image
 
     file = io.BytesIO()
     with matplotlib.rc_context(STYLE):
         figure.savefig(file, dpi=_DPI, facecolor="white", format="png")
-    image = Image.open(file).convert("RGB")
-    if width is not None:
-        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-    few = image.quantize(128, dither=Image.Dither.NONE)  # a third of the bytes
-    palette, white = few.getpalette() or [], few.getpixel((0, 0))
+    _write(Image.open(file).convert("RGB"), path)
+
+
+def save_thumbnail(picture: Path, path: Path) -> None:
+    """Write a small version of a picture; all of them are of one size."""
+    from PIL import Image, ImageOps
+
+    _write(ImageOps.pad(Image.open(picture).convert("RGB"), _THUMBNAIL, color="white"), path)
+
+
+def _write(image: Any, path: Path) -> None:
+    """Write an image with few colours, which is a third of the bytes."""
+    few = image.quantize(128, dither=0)
+    palette, white = few.getpalette(), few.getpixel((0, 0))
     palette[3 * white : 3 * white + 3] = [255] * 3  # not a mean of whites, of which a white page would show the edge
     few.putpalette(palette)
     few.save(path, optimize=True)

@@ -230,7 +230,7 @@ def _folded(title: str) -> str:
     """Return a title in lines that fit a column."""
     from textwrap import fill
 
-    return fill(title, 13)
+    return fill(title, 15)
 
 
 def main() -> None:
