@@ -68,8 +68,8 @@ plt.show()
 # %% [markdown]
 # Orange is too optimistic, purple too pessimistic. Transport (`cot`, `cott`) takes *labelshift*, a harmless change of
 # the mix of digits, for a disaster, and is near the truth where images are covered or rotated. Methods that read the
-# confidence do the reverse. Nobody notices *invert*, a tenth of the images in negative, as the network is as sure of
-# those as of the others.
+# confidence do the reverse. Most methods miss *invert*, a tenth of the images in negative, as the network is as sure
+# of those as of the others.
 #
 # On this table ALSA-G is the best of all, and better than `auto`. Over 900 pairs of real models and targets it is the
 # other way round: 4.1 points off against 6.5 ([which method to believe](../which-method.md)). One table is not enough
