@@ -4,6 +4,7 @@
 # make lint   the checks without the tests
 # make fuzz   attacks on everything that reads, parses or estimates, for MINUTES minutes (10) from SEED (0); findings are files
 #             in fuzz-results, and TARGETS=csv,where limits it to some. docs/robustness.md says more
+# make gallery   runs the scripts of docs/gallery, writes their pages, and draws the pictures of docs/how/methods.md
 # make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
 #                    and startup.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
@@ -24,7 +25,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure clean
+.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure gallery clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -48,6 +49,10 @@ lint: .venv/dev
 
 fuzz: .venv/fuzz
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED) $(if $(TARGETS),--targets $(TARGETS))
+
+gallery: .venv/core
+	$(BIN)/python docs/gallery/build.py
+	$(BIN)/python docs/how/methods_figures.py
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
