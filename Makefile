@@ -2,6 +2,7 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
+# make docs   build the site strictly into site/: a broken link or a missing reference fails
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
@@ -19,7 +20,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint bench-speed bench-alarms bench-monitor bench-measure clean
+.PHONY: demo test test-long lint docs bench-speed bench-alarms bench-monitor bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -40,6 +41,12 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The theme's note on its successor is for those who choose tools, not for every build.
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: .venv/dev
+	$(BIN)/python docs/reference/generate.py
+	$(BIN)/mkdocs build --strict --quiet
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
@@ -74,4 +81,4 @@ bench-measure: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv build dist leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist site leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache

@@ -18,7 +18,7 @@ from leadline.checks import check_estimator
 from served_models import for_the_page
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^ *```python\n(?P<code>.*?)^ *```$", re.M | re.S)
 PROMPT = ">>> "
 #: What is not run, by page: each with its reason.
