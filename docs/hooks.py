@@ -30,9 +30,17 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return _PARTS.sub(_formula, markdown)
 
 
-def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Replace what a page would fetch from elsewhere."""
-    root = "../" * page.url.count("/")
+def _local(output: str, root: str) -> str:
     if _FETCHED not in output:
         raise ValueError("the theme no longer fetches a worker for pages opened from a folder: drop docs/worker.js.")
     return output.replace(_FETCHED, f'<script src="{root}worker.js"></script>')
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Replace what a page would fetch from elsewhere."""
+    return _local(output, "../" * page.url.count("/"))
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Do the same for the page of what is not found; other templates fetch nothing."""
+    return _local(output_content, "/") if template_name == "404.html" else output_content
