@@ -1,4 +1,4 @@
-"""What MkDocs does besides rendering: formulas become MathML, which browsers draw without a script, and nothing is fetched."""
+"""What MkDocs does besides rendering: formulas become MathML, drawn without a script, and nothing is fetched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from latex2mathml.converter import convert
 
 #: Fences and code spans are left alone; then $$...$$ on lines of its own, and $...$ within a line.
 _PARTS = re.compile(
-    r"(?P<code>^ *```.*?^ *```$|`[^`\n]+`)|^(?P<indent> *)\$\$(?P<block>.+?)\$\$$|(?<![\\$\w])\$(?P<inline>[^$\n]+)\$(?![\w$])",
+    r"(?P<code>^ *```.*?^ *```$|`[^`\n]+`)"
+    r"|^(?P<indent> *)\$\$(?P<block>.+?)\$\$$"
+    r"|(?<![\\$\w])\$(?P<inline>[^$\n]+)\$(?![\w$])",
     re.M | re.S,
 )
 
@@ -21,7 +23,7 @@ def _formula(found: re.Match[str]) -> str:
     if found["code"]:
         return found[0]
     if found["block"]:
-        return f"{found['indent']}<div class=\"formula\">{convert(found['block'].strip(), display='block')}</div>"
+        return f'{found["indent"]}<div class="formula">{convert(found["block"].strip(), display="block")}</div>'
     return str(convert(found["inline"]))
 
 

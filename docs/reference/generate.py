@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,17 @@ def store_page() -> str:
     parts = [
         "# The monitor's store",
         MARK,
-        "What each table holds is told in [Every night](../monitor.md#what-is-kept-and-what-is-not). Times are whole microseconds since 1970"
-        " in UTC. Arrays are tensors in the safetensors format, compressed with zlib. The same in SQLite and PostgreSQL.",
+        "[Every night](../monitor.md#what-is-kept-and-what-is-not) says what each table holds. Times are whole"
+        " microseconds since 1970 in UTC. Arrays are tensors in the safetensors format, compressed with zlib. SQLite and"
+        " PostgreSQL have the same tables.",
     ]
     for table in schema.METADATA.sorted_tables:
         rows = [
-            f"| `{column.name}` | {str(column.type).lower()} | {'no' if not column.nullable else 'yes'} | {_key(column)} |"
+            f"| `{column.name}` | {str(column.type).lower()} | {_null(column)} | {_key(column)} |"
             for column in table.columns
         ]
-        parts += [f"## `{table.name}`", "\n".join(["| column | type | may be null | key |", "|---|---|---|---|", *rows])]
+        head = ["| column | type | may be null | key |", "|---|---|---|---|"]
+        parts += [f"## `{table.name}`", "\n".join([*head, *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -101,9 +104,17 @@ def _prose(text: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text as a cell of a table: on one line, with the asterisks of patterns kept outside code too."""
-    words = " ".join(text.split()).replace("|", "\\|").split("`")
-    return "`".join(part if place % 2 else part.replace("*", "\\*") for place, part in enumerate(words))
+    """Return a text as a cell of a table: on one line, with the bars and asterisks of patterns kept."""
+    words = " ".join(text.split()).split("`")
+    return "".join(_code(part) if place % 2 else part.replace("*", "\\*") for place, part in enumerate(words))
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>" if "|" in text else f"`{text}`"
+
+
+def _null(column: Any) -> str:
+    return "yes" if column.nullable else "no"
 
 
 def _key(column: Any) -> str:
