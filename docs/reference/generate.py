@@ -40,8 +40,8 @@ def store_page() -> str:
         "# The monitor's store",
         MARK,
         "[Every night](../monitor.md#what-is-kept-and-what-is-not) says what each table holds. Times are whole"
-        " microseconds since 1970 in UTC. Arrays are tensors in the safetensors format, compressed with zlib. SQLite and"
-        " PostgreSQL have the same tables.",
+        " microseconds since 1970 in UTC. Arrays are tensors in the safetensors format, compressed with zlib. SQLite"
+        " and PostgreSQL have the same tables.",
     ]
     for table in schema.METADATA.sorted_tables:
         rows = [
