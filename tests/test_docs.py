@@ -1,8 +1,12 @@
-"""Examples on pages: those with prompts are doctests (see pyproject.toml), the others are run here, page by page."""
+"""Examples on pages: those with prompts are doctests (see pyproject.toml), the others are run here, page by page.
+
+So are the lines of shell that begin with ``leadline``, on the pages that are to be followed to the letter.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,27 +19,39 @@ import pytest
 import leadline
 from leadline import Estimator, Outputs, write_outputs
 from leadline.checks import check_estimator
+from leadline.cli import main
 from served_models import for_the_page
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^ *```python\n(?P<code>.*?)^ *```$", re.M | re.S)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(
+    r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?^ *```(?P<language>python|sh)\n(?P<code>.*?)^ *```$", re.M | re.S
+)
 PROMPT = ">>> "
+#: Pages whose commands are run too: those of others name files and clusters that are not here.
+FOLLOWED = re.compile(r"docs/(start|index|guides/.*)\.md")
 #: What is not run, by page: each with its reason.
 NOT_RUN = {"docs/scale.md": ["needs a Spark session"]}
 
 
 @dataclass(frozen=True)
 class Example:
-    """A fenced block of Python without prompts."""
+    """A fenced block of Python without prompts, or of commands."""
 
     page: str
     line: int
+    language: str
     code: str
     reason: str | None
 
     def run(self, names: dict[str, Any]) -> None:
         """Run it where others of its page may have been run, with errors that point at the page."""
+        if self.language == "sh":
+            for line in self.code.splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["leadline"]:
+                    assert main(words[1:]) == 0, f"{self.page}: {line}"
+            return
         exec(compile("\n" * self.line + self.code, self.page, "exec"), names)
 
 
@@ -43,9 +59,11 @@ def examples(path: Path) -> list[Example]:
     """Return the examples of a page that are no doctests."""
     text, page = path.read_text(), path.relative_to(ROOT).as_posix()
     return [
-        Example(page, text.count("\n", 0, found.start("code")), dedent(found["code"]), found["reason"])
+        Example(
+            page, text.count("\n", 0, found.start("code")), found["language"], dedent(found["code"]), found["reason"]
+        )
         for found in BLOCK.finditer(text)
-        if PROMPT not in found["code"]
+        if PROMPT not in found["code"] and (found["language"] == "python" or FOLLOWED.fullmatch(page))
     ]
 
 
@@ -71,7 +89,8 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_outputs: Callabl
 
 def test_every_fence_is_found() -> None:
     for path in PAGES:
-        assert len(BLOCK.findall(path.read_text())) == path.read_text().count("```python"), path
+        fences = re.findall(r"```(?:python|sh)$", path.read_text(), re.M)
+        assert len(BLOCK.findall(path.read_text())) == len(fences), path
     assert {"CONTRIBUTING.md", "docs/figures.md", "docs/scale.md"} <= set(BY_PAGE)
 
 
