@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
     ClassesOption,
@@ -72,7 +73,11 @@ def fit(
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="How to estimate; `leadline methods` lists them.")
+        str,
+        typer.Option(
+            "--method", metavar="NAME", help="How to estimate; `leadline methods` lists them.",
+            autocompletion=completion.method,
+        ),  # fmt: skip
     ] = DEFAULT_METHOD,
     option: Annotated[
         list[str] | None,

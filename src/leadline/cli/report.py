@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.estimation import EXIT_BELOW
 from leadline.cli.labels import labelled_estimates
 from leadline.cli.options import (
@@ -77,10 +78,17 @@ def report(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="NAME", help="The method that answers; that of a MODEL, or `auto`."),
+        typer.Option(
+            "--method", metavar="NAME", help="The method that answers; that of a MODEL, or `auto`.",
+            autocompletion=completion.method,
+        ),  # fmt: skip
     ] = None,
     methods: Annotated[
-        str | None, typer.Option("--methods", metavar="A,B,...", help="The methods side by side; all by default.")
+        str | None,
+        typer.Option(
+            "--methods", metavar="A,B,...", help="The methods side by side; all by default.",
+            autocompletion=completion.methods,
+        ),  # fmt: skip
     ] = None,
     by: Annotated[
         str | None,
