@@ -2,9 +2,11 @@
 # make test   set up and run every check: ruff, mypy, import rules, tests
 # make test-long   tests at full size that make test runs in part: whole trainings, more models
 # make lint   the checks without the tests
+# make release-check   build, check, install in empty environments and use what would be released; needs a registry
 # make bench-speed   speed side by side with plain PyTorch; writes benchmarks/results/speed.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
+# make bench-footprint   installed size and import time beside NannyML and Evidently; writes docs/footprint.md
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
 #                      at first, and continues where it was interrupted. DATA and OUT name the folders of data and of work
 
@@ -19,7 +21,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint bench-speed bench-alarms bench-monitor bench-measure clean
+.PHONY: demo test test-long lint release-check bench-speed bench-alarms bench-monitor bench-footprint bench-measure clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -41,6 +43,9 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+release-check: .venv/dev
+	$(BIN)/python benchmarks/release_check.py
+
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
 
@@ -49,6 +54,9 @@ bench-alarms: .venv/dev
 
 bench-monitor: .venv/dev
 	$(BIN)/python benchmarks/monitor.py --out benchmarks/results/monitor.json
+
+bench-footprint: .venv/dev
+	nice -n 10 $(BIN)/python benchmarks/footprint.py
 
 bench-measure: .venv/dev
 	set -e; for suite in $(SUITES); do \
