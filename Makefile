@@ -44,7 +44,7 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 
 release-check: .venv/dev
-	$(BIN)/python benchmarks/release_check.py
+	$(BIN)/python -u benchmarks/release_check.py
 
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py

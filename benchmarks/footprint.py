@@ -3,9 +3,9 @@
     python benchmarks/footprint.py            measure, and write results/footprint.json and docs/footprint.md
     python benchmarks/footprint.py --page     write the page again from results/footprint.json
 
-Each package is installed with the newest versions of what it needs into an environment of its own. Sizes count the files
-of the environment's packages, without compiled Python files. Times are user and system seconds of a process, the least
-of some calls after one that is not counted, which compiles.
+Each package is installed with the newest versions of what it needs into an environment of its own. Sizes count the
+files of the environment's packages, without compiled Python files. Times are user and system seconds of a process,
+the least of some calls after one that is not counted, which compiles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from environments import ROOT, Environment, build
-
 from leadline.version import __version__
 
 RESULT = ROOT / "benchmarks" / "results" / "footprint.json"
@@ -46,7 +45,7 @@ labels = rng.integers(2, size=1000)
 logits = rng.normal(size=(1000, 2)) + 2 * np.eye(2)[labels]
 ll.make("auto").fit(logits[:500], labels[:500]).estimate(logits[500:])
 """
-#: The same task in NannyML: its method of calibrated confidence, on the same rows. Evidently does not estimate accuracy.
+#: The same in NannyML: its method of calibrated confidence, on the same rows. Evidently does not estimate accuracy.
 FIRST_ESTIMATE_NANNYML = """
 import numpy as np
 import pandas as pd
@@ -117,9 +116,15 @@ def measure() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def load() -> dict[str, Any]:
+    """Return what was measured last."""
+    result: dict[str, Any] = json.loads(RESULT.read_text())
+    return result
+
+
 def page(result: dict[str, Any]) -> str:
     """Return the page that shows a result."""
-    machine, packages = result["machine"], result["packages"]
+    machine, packages, alone = result["machine"], result["packages"], result["python_alone_cpu_seconds"]
     lines = [
         "| | version | packages | size on disk | import | import, fit and first estimate |",
         "|---|---|---:|---:|---:|---:|",
@@ -143,10 +148,10 @@ def page(result: dict[str, Any]) -> str:
 - *packages* counts the package itself and all that it brings; *size on disk* is that of their files, without compiled
   Python files.
 - Times are processor seconds (user and system) of a new process, which waiting does not lengthen; the least of
-  {result["calls"]} calls after one that compiles. Python alone takes {result["python_alone_cpu_seconds"]:.2f} s of each.
-- `import leadline` loads the rest when it is used. The last column therefore goes on to a first estimate, from 500 labelled
-  rows of two classes to 500 others: `auto` in Leadline, CBPE in NannyML. Evidently does not estimate accuracy without
-  labels.
+  {result["calls"]} calls after one that compiles. Python alone takes {alone:.2f} s of each.
+- `import leadline` loads the rest when it is used. The last column therefore goes on to a first estimate, from 500
+  labelled rows of two classes to 500 others: `auto` in Leadline, CBPE in NannyML. Evidently does not estimate accuracy
+  without labels.
 - The three do different things: NannyML and Evidently bring drift tests, plots and reports with their installation, and
   Leadline draws figures with the extra `report` only.
 - Usage logging of NannyML and Evidently was off. Measured on {result["date"]} with Python {machine["python"]} on
@@ -160,7 +165,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page from the stored result")
     if not parser.parse_args().page:
         RESULT.write_text(json.dumps(measure(), indent=2) + "\n")
-    PAGE.write_text(page(json.loads(RESULT.read_text())))
+    PAGE.write_text(page(load()))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import tempfile
 from pathlib import Path
 
 from environments import ROOT, Environment, build, copy_tree, interpreters
-
 from leadline.version import __version__
 
 #: Installed with the lowest versions, where a part of the tests needs them.
@@ -101,7 +100,9 @@ def main() -> None:
         lowest.install("pytest", "hypothesis")
         (tree / "src").rename(work / "unused")  # the wheel is tested
         # Old packages warn of what newer ones that they need give up: warnings are no errors here.
-        said = lowest.run("python", "-m", "pytest", "-o", "filterwarnings=", "-p", "no:doctest", *QUICK_TESTS, folder=tree)
+        said = lowest.run(
+            "python", "-m", "pytest", "-o", "filterwarnings=", "-p", "no:doctest", *QUICK_TESTS, folder=tree
+        )
         print(said.splitlines()[-1])
 
 

@@ -87,9 +87,7 @@ def test_words_for_a_line(line: str, words: list[str], complete: Complete) -> No
 
 
 @pytest.mark.parametrize(("line", "code"), [("leadline fit --method al", 0), ("leadline fit val", 1)])
-def test_fish_learns_whether_to_complete_files(
-    line: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fish_learns_whether_to_complete_files(line: str, code: int, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_LEADLINE_COMPLETE", "complete_fish")
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "is-args")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)

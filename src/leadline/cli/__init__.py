@@ -68,10 +68,11 @@ def _root(
     verbose: Annotated[
         bool,
         typer.Option(
-            "--verbose", callback=_print_version,
+            "--verbose",
+            callback=_print_version,
             help="With --version: also Python, packages, extras and cores, for reports of defects.",
         ),
-    ] = False,  # fmt: skip
+    ] = False,
 ) -> None:
     """How accurate is a classifier on data that nobody has labelled?
 
@@ -115,10 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
         flush_output()
-    except SystemExit as end:  # Rich ends the process where it meets a closed pipe
-        return int(end.code or 0) if completing() else 0  # fish asks by exit code whether to complete files
-    except BrokenPipeError:
-        return 0  # it was help, which the reader has seen enough of
+    except (BrokenPipeError, SystemExit) as end:  # Rich ends the process where it meets a closed pipe
+        # It was help, which the reader has seen enough of; or fish, which asks by exit code whether to complete files.
+        return int(getattr(end, "code", 0) or 0) if completing() else 0
     except (InputError, OSError, MemoryError) as error:
         show_error(_describe(error))
         return EXIT_WRONG_INPUT

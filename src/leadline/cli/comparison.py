@@ -48,9 +48,11 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", metavar="A,B,...", help="The methods to compare; all by default.",
+            "--methods",
+            metavar="A,B,...",
+            help="The methods to compare; all by default.",
             autocompletion=completion.methods,
-        ),  # fmt: skip
+        ),
     ] = None,
     seeds: Annotated[
         str, typer.Option("--seeds", metavar="0,1,...", help="Seeds for methods with something random.")

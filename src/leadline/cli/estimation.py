@@ -75,9 +75,11 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            "--method", metavar="NAME", help="How to estimate; `leadline methods` lists them.",
+            "--method",
+            metavar="NAME",
+            help="How to estimate; `leadline methods` lists them.",
             autocompletion=completion.method,
-        ),  # fmt: skip
+        ),
     ] = DEFAULT_METHOD,
     option: Annotated[
         list[str] | None,

@@ -101,9 +101,11 @@ def figure(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", metavar="A,B,...", help="The methods to compare (scatter, methods).",
+            "--methods",
+            metavar="A,B,...",
+            help="The methods to compare (scatter, methods).",
             autocompletion=completion.methods,
-        ),  # fmt: skip
+        ),
     ] = None,
     by: Annotated[
         str,

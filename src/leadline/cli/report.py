@@ -79,16 +79,20 @@ def report(
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", metavar="NAME", help="The method that answers; that of a MODEL, or `auto`.",
+            "--method",
+            metavar="NAME",
+            help="The method that answers; that of a MODEL, or `auto`.",
             autocompletion=completion.method,
-        ),  # fmt: skip
+        ),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", metavar="A,B,...", help="The methods side by side; all by default.",
+            "--methods",
+            metavar="A,B,...",
+            help="The methods side by side; all by default.",
             autocompletion=completion.methods,
-        ),  # fmt: skip
+        ),
     ] = None,
     by: Annotated[
         str | None,

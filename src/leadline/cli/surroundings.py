@@ -1,4 +1,4 @@
-"""What Leadline runs on, for reports of defects: versions, extras, cores; no paths, and no name of a user or machine."""
+"""What Leadline runs on, for reports of defects: versions, extras, cores; no path, and no name of user or machine."""
 
 from __future__ import annotations
 
