@@ -85,7 +85,7 @@ def interpreters(wanted: tuple[str, ...]) -> dict[str, Path]:
             *sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python")),
         ]
         for candidate in candidates:
-            says = [candidate, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
+            says = [str(candidate), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
             done = subprocess.run(says, capture_output=True, text=True, check=False)
             if done.stdout.strip() == version:
                 found[version] = candidate

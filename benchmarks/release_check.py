@@ -90,19 +90,17 @@ def main() -> None:
                 continue
             newest = Environment(work / f"newest-{version}", found[version])
             newest.install(wheel)
-            print(f"Python {version}, newest packages: installs, fits and estimates")
-            print(check_use(newest, work / f"use-{version}"))
+            surroundings = check_use(newest, work / f"use-{version}")
+            print(f"Python {version}, newest packages: installed, fitted and estimated on\n{surroundings}")
         lowest = Environment(work / "lowest", found[wanted[0]])
         tree = copy_tree(work / "tested")
         lowest.install("--constraint", tree / "constraints" / "lowest.txt", f"{wheel}{LOWEST_EXTRAS}")
-        print(f"Python {wanted[0]}, lowest packages: installs, fits and estimates")
-        print(check_use(lowest, work / "use-lowest"))
+        surroundings = check_use(lowest, work / "use-lowest")
+        print(f"Python {wanted[0]}, lowest packages: installed, fitted and estimated on\n{surroundings}")
         lowest.install("pytest", "hypothesis")
         (tree / "src").rename(work / "unused")  # the wheel is tested
         # Old packages warn of what newer ones that they need give up: warnings are no errors here.
-        said = lowest.run(
-            "python", "-m", "pytest", "-o", "filterwarnings=", "-p", "no:doctest", *QUICK_TESTS, folder=tree
-        )
+        said = lowest.run("python", "-m", "pytest", "-o", "filterwarnings=", *QUICK_TESTS, folder=tree)
         print(said.splitlines()[-1])
 
 
