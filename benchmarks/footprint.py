@@ -1,7 +1,8 @@
 """What an installation costs: size on disk, packages, and processor time of an import, beside NannyML and Evidently.
 
-    python benchmarks/footprint.py            measure, and write results/footprint.json and docs/footprint.md
-    python benchmarks/footprint.py --page     write the page again from results/footprint.json
+    python benchmarks/footprint.py                measure all; write results/footprint.json and docs/footprint.md
+    python benchmarks/footprint.py evidently      measure one again, and keep what is stored of the others
+    python benchmarks/footprint.py --page         write the page again from results/footprint.json
 
 Each package is installed with the newest versions of what it needs into an environment of its own. Sizes count the
 files of the environment's packages, without compiled Python files. Times are user and system seconds of a process,
@@ -16,26 +17,18 @@ import os
 import platform
 import resource
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from environments import ROOT, Environment, build
-from leadline.version import __version__
 
 RESULT = ROOT / "benchmarks" / "results" / "footprint.json"
 PAGE = ROOT / "docs" / "footprint.md"
 CALLS = 5
-NOTHING = "pass"
-#: By package: how it is imported, and the variables that stop it from telling its makers.
-PACKAGES = {
-    "leadline": {},
-    "nannyml": {"NML_DISABLE_USAGE_LOGGING": "1"},
-    "evidently": {"DO_NOT_TRACK": "1"},
-}
-TITLES = {"leadline": "Leadline", "nannyml": "NannyML", "evidently": "Evidently"}
-
 #: The import of Leadline loads a part when it is used; this uses it.
 FIRST_ESTIMATE = """
 import numpy as np
@@ -61,7 +54,27 @@ cbpe = nml.CBPE(
 )
 cbpe.fit(rows[:500]).estimate(rows[500:])
 """
-FIRST_ESTIMATES = {"leadline": FIRST_ESTIMATE, "nannyml": FIRST_ESTIMATE_NANNYML}
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package to measure: its title, what to install, variables that turn its usage logging off, a first estimate."""
+
+    title: str
+    installed: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    first_estimate: str | None = None
+
+
+#: By the name that is imported. The wheel of this tree is what is installed of Leadline.
+PACKAGES = {
+    "leadline": Package("Leadline", first_estimate=FIRST_ESTIMATE),
+    # NannyML 0.13.1 imports statsmodels and does not install it.
+    "nannyml": Package(
+        "NannyML", ("nannyml", "statsmodels"), {"NML_DISABLE_USAGE_LOGGING": "1"}, FIRST_ESTIMATE_NANNYML
+    ),
+    "evidently": Package("Evidently", ("evidently",), {"DO_NOT_TRACK": "1"}),
+}
 
 
 def cpu_seconds(environment: Environment, code: str, folder: Path, **variables: str) -> float:
@@ -82,61 +95,49 @@ def installed_bytes(folder: Path) -> int:
     )
 
 
-def measure_package(name: str, what: object, work: Path) -> dict[str, Any]:
+def measure(name: str, work: Path) -> dict[str, Any]:
     """Install a package into an empty environment and measure it there."""
-    environment = Environment(work / name)
-    environment.install(what)
+    package, environment, before = PACKAGES[name], Environment(work / name), os.getloadavg()[0]
+    alone = cpu_seconds(environment, "pass", work)
+    environment.install(*(package.installed or [build(work / "build")[1]]))
     found = {one.metadata["Name"].lower(): one.version for one in distributions(path=[str(environment.packages)])}
-    size, variables = installed_bytes(environment.packages), PACKAGES[name]
-    seconds = {"import": cpu_seconds(environment, f"import {name}", work, **variables)}
-    if name in FIRST_ESTIMATES:
-        seconds["first estimate"] = cpu_seconds(environment, FIRST_ESTIMATES[name], work, **variables)
-    return {"version": found[name], "packages": len(found), "bytes": size, "cpu_seconds": seconds}
-
-
-def measure() -> dict[str, Any]:
-    """Measure all packages, and Python alone."""
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as temporary:
-        work = Path(temporary)
-        (work / "build").mkdir()
-        _, wheel = build(work / "build")
-        measured = {name: measure_package(name, wheel if name == "leadline" else name, work) for name in PACKAGES}
-        alone = cpu_seconds(Environment(work / "nothing"), NOTHING, work)
+    size = installed_bytes(environment.packages)
+    seconds = {"python": alone, "import": cpu_seconds(environment, f"import {name}", work, **package.variables)}
+    if package.first_estimate:
+        seconds["first estimate"] = cpu_seconds(environment, package.first_estimate, work, **package.variables)
     return {
-        "version": __version__,
+        "version": found[name], "packages": len(found), "bytes": size, "cpu_seconds": seconds, "calls": CALLS,
         "date": date.today().isoformat(),
         "machine": {
             "python": platform.python_version(), "system": platform.system(), "processor": platform.machine(),
-            "cores": os.cpu_count(), "load_before": round(load, 1), "load_after": round(os.getloadavg()[0], 1),
+            "cores": os.cpu_count(), "load_before": round(before, 1), "load_after": round(os.getloadavg()[0], 1),
         },
-        "calls": CALLS,
-        "python_alone_cpu_seconds": alone,
-        "packages": measured,
     }  # fmt: skip
 
 
 def load() -> dict[str, Any]:
-    """Return what was measured last."""
-    result: dict[str, Any] = json.loads(RESULT.read_text())
-    return result
+    """Return what was measured last, by package in the order of the table."""
+    stored = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    return {name: stored[name] for name in PACKAGES if name in stored}
 
 
 def page(result: dict[str, Any]) -> str:
     """Return the page that shows a result."""
-    machine, packages, alone = result["machine"], result["packages"], result["python_alone_cpu_seconds"]
     lines = [
-        "| | version | packages | size on disk | import | import, fit and first estimate |",
-        "|---|---|---:|---:|---:|---:|",
+        "| | version | packages | size on disk | import | import, fit and first estimate | Python alone | measured |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
     ]
-    for name, found in packages.items():
-        seconds = found["cpu_seconds"]
+    for name, found in result.items():
+        seconds, machine = found["cpu_seconds"], found["machine"]
+        where = f"Python {machine['python']}, load {machine['load_before']} on {machine['cores']} cores"
         first = f"{seconds['first estimate']:.2f} s" if "first estimate" in seconds else ""
         lines.append(
-            f"| {TITLES[name]} | {found['version']} | {found['packages']} | {found['bytes'] / 1e6:,.0f} MB "
-            f"| {seconds['import']:.2f} s | {first} |"
+            f"| {PACKAGES[name].title} | {found['version']} | {found['packages']} | {found['bytes'] / 1e6:,.0f} MB "
+            f"| {seconds['import']:.2f} s | {first} | {seconds['python']:.2f} s "
+            f"| {found['date']}, {where} |"
         )
-    busy = " The machine was busy with other work." if machine["load_before"] > 0.5 else ""
+    missing = [package.title for name, package in PACKAGES.items() if name not in result]
+    not_measured = f"\nNot measured yet: {', '.join(missing)}.\n" if missing else ""
     return f"""# What an installation costs
 
 <!-- Written by benchmarks/footprint.py from benchmarks/results/footprint.json; edit those. -->
@@ -144,27 +145,34 @@ def page(result: dict[str, Any]) -> str:
 `pip install` of each package into an empty environment, with the newest versions of what it needs:
 
 {chr(10).join(lines)}
-
+{not_measured}
 - *packages* counts the package itself and all that it brings; *size on disk* is that of their files, without compiled
   Python files.
-- Times are processor seconds (user and system) of a new process, which waiting does not lengthen; the least of
-  {result["calls"]} calls after one that compiles. Python alone takes {alone:.2f} s of each.
-- `import leadline` loads the rest when it is used. The last column therefore goes on to a first estimate, from 500
+- Times are processor seconds (user and system) of a new process, start of Python included; the least of {CALLS} calls
+  after one that compiles. Where the load is above the number of cores, the machine was busy with other work: waiting
+  does not count in these times, but shared caches may lengthen them.
+- `import leadline` loads the rest when it is used. The column after it therefore goes on to a first estimate, from 500
   labelled rows of two classes to 500 others: `auto` in Leadline, CBPE in NannyML. Evidently does not estimate accuracy
   without labels.
+- NannyML is installed together with statsmodels, which it imports and does not bring itself.
 - The three do different things: NannyML and Evidently bring drift tests, plots and reports with their installation, and
-  Leadline draws figures with the extra `report` only.
-- Usage logging of NannyML and Evidently was off. Measured on {result["date"]} with Python {machine["python"]} on
-  {machine["system"]}, {machine["processor"]}, {machine["cores"]} cores.{busy} `make bench-footprint` measures again.
+  Leadline draws figures with the extra `report` only. Usage logging of both is off while they are measured.
+- `make bench-footprint` measures again.
 """
 
 
 def main() -> None:
-    """Measure, unless only the page is wanted, and write both."""
+    """Measure what is wanted, keeping each result as it comes, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", action="store_true", help="write the page from the stored result")
-    if not parser.parse_args().page:
-        RESULT.write_text(json.dumps(measure(), indent=2) + "\n")
+    parser.add_argument("names", nargs="*", metavar="PACKAGE", help=f"some of {', '.join(PACKAGES)}; all by default")
+    parser.add_argument("--page", action="store_true", help="write the page from the stored results")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(PACKAGES):
+        parser.error(f"PACKAGE must be one of {', '.join(PACKAGES)}; got {', '.join(sorted(unknown))}")
+    for name in [] if arguments.page else arguments.names or PACKAGES:
+        with tempfile.TemporaryDirectory() as temporary:
+            measured = measure(name, Path(temporary))
+        RESULT.write_text(json.dumps(load() | {name: measured}, indent=2) + "\n")
     PAGE.write_text(page(load()))
 
 
