@@ -73,7 +73,8 @@ PACKAGES = {
     "nannyml": Package(
         "NannyML", ("nannyml", "statsmodels"), {"NML_DISABLE_USAGE_LOGGING": "1"}, FIRST_ESTIMATE_NANNYML
     ),
-    "evidently": Package("Evidently", ("evidently",), {"DO_NOT_TRACK": "1"}),
+    # Evidently does not import with pandas 3.1, which pip installs with it.
+    "evidently": Package("Evidently", ("evidently", "pandas<3"), {"DO_NOT_TRACK": "1"}),
 }
 
 
@@ -154,7 +155,8 @@ def page(result: dict[str, Any]) -> str:
 - `import leadline` loads the rest when it is used. The column after it therefore goes on to a first estimate, from 500
   labelled rows of two classes to 500 others: `auto` in Leadline, CBPE in NannyML. Evidently does not estimate accuracy
   without labels.
-- NannyML is installed together with statsmodels, which it imports and does not bring itself.
+- NannyML is installed together with statsmodels, which it imports and does not bring itself, and Evidently with
+  a pandas before 3, as it does not import with the newest.
 - The three do different things: NannyML and Evidently bring drift tests, plots and reports with their installation, and
   Leadline draws figures with the extra `report` only. Usage logging of both is off while they are measured.
 - `make bench-footprint` measures again.

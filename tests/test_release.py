@@ -83,7 +83,12 @@ def test_data_of_others_is_noted(suite: Any) -> None:
 
 
 def test_the_page_of_footprints_shows_what_was_measured() -> None:
-    result = footprint.load()
-    assert footprint.PAGE.read_text() == footprint.page(result), "run `python benchmarks/footprint.py --page`"
-    result["leadline"]["bytes"] = 987e6
-    assert "| 987 MB |" in footprint.page(result)
+    shown = footprint.page(footprint.load())
+    assert footprint.PAGE.read_text() == shown, "run `python benchmarks/footprint.py --page`"
+    made_up = {
+        "version": "9.8.7", "packages": 3, "bytes": 987e6, "cpu_seconds": {"python": 0.02, "import": 0.25},
+        "date": "2026-01-01", "machine": {"python": "3.11.7", "load_before": 0.1, "cores": 2},
+    }  # fmt: skip
+    other = footprint.page({"leadline": made_up})
+    assert "| Leadline | 9.8.7 | 3 | 987 MB | 0.25 s |" in other
+    assert "Not measured yet: NannyML, Evidently." in other
