@@ -6,10 +6,12 @@
 #             in fuzz-results, and TARGETS=csv,where limits it to some. docs/robustness.md says more
 # make gallery   runs the scripts of docs/gallery, writes their pages, and draws the pictures of docs/how/methods.md
 # make docs   build the site strictly into site/: a broken link or a missing reference fails
+# make release-check   build, check, install in empty environments and use what would be released; needs a registry
 # make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
 #                    and startup.json
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
+# make bench-footprint   installed size and import time beside NannyML and Evidently; writes docs/footprint.md
 # make bench-measure   every suite at hand, from data to results/measured.json, tables and figures of the pages; hours
 #                      at first, and continues where it was interrupted. DATA and OUT name the folders of data and of work
 
@@ -26,7 +28,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure gallery docs clean
+.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure gallery docs release-check bench-footprint clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -61,6 +63,9 @@ docs: .venv/dev
 	$(BIN)/python docs/reference/generate.py
 	$(BIN)/mkdocs build --strict --quiet
 
+release-check: .venv/dev
+	$(BIN)/python -u benchmarks/release_check.py
+
 bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/startup.py
@@ -70,6 +75,9 @@ bench-alarms: .venv/dev
 
 bench-monitor: .venv/dev
 	$(BIN)/python benchmarks/monitor.py --out benchmarks/results/monitor.json
+
+bench-footprint: .venv/dev
+	nice -n 10 $(BIN)/python benchmarks/footprint.py
 
 bench-measure: .venv/dev
 	set -e; for suite in $(SUITES); do \

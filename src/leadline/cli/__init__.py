@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from leadline.cli.completion import completing
 from leadline.cli.terminal import flush_output, one_line_warnings, show_error, show_internal_error, write
 from leadline.errors import InputError
 from leadline.version import __version__
@@ -40,17 +41,32 @@ COMMANDS = {
 }
 
 
-def _print_version(wanted: bool) -> None:
-    """Print the version and end."""
-    if wanted:
+def _print_version(context: typer.Context, verbose: bool) -> bool:
+    """Print the version and end, where ``--version`` is given; it is eager, and so is read before ``--verbose``."""
+    if context.resilient_parsing:
+        return verbose
+    if context.params["version"]:
         write(f"leadline {__version__}\n")
+        if verbose:
+            from leadline.cli.surroundings import describe
+
+            write(describe())
         raise typer.Exit
+    if verbose:
+        raise InputError("--verbose goes with --version; give both, or leave it out.")
+    return verbose
 
 
 def _root(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            callback=_print_version,
+            help="With --version: also Python, packages, extras and cores, for reports of defects.",
+        ),
     ] = False,
 ) -> None:
     """How accurate is a classifier on data that nobody has labelled?
@@ -58,14 +74,14 @@ def _root(
     First `fit` an estimator on labelled outputs of the classifier, then `estimate` its accuracy on unlabelled
     ones. `leadline demo` shows all of it on an example.
     """
-    del version
+    del version, verbose
     if context.invoked_subcommand is None:
         write(context.get_help() + "\n")
 
 
 def build_app(names: Collection[str] | None = None) -> typer.Typer:
     """Return the command line application with some commands of :data:`COMMANDS`; None for all of them."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode="markdown")
     app.callback(invoke_without_command=True)(_root)
     for name in COMMANDS if names is None else names:
         module, _, attribute = COMMANDS[name].partition(":")
@@ -121,8 +137,9 @@ def main(arguments: Sequence[str] | None = None, *, on_loaded: Callable[[], obje
         with one_line_warnings():
             code: Any = command.main(given, prog_name="leadline", standalone_mode=False)
         flush_output()
-    except (BrokenPipeError, SystemExit):  # Rich ends the process where it meets a closed pipe
-        return 0  # it was help, which the reader has seen enough of
+    except (BrokenPipeError, SystemExit) as end:  # Rich ends the process where it meets a closed pipe
+        # It was help, which the reader has seen enough of; or fish, which asks by exit code whether to complete files.
+        return int(getattr(end, "code", 0) or 0) if completing() else 0
     except (InputError, OSError, MemoryError) as error:
         show_error(_describe(error))
         return EXIT_WRONG_INPUT

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.options import FormatOption, QuietOption, split, split_integers
 from leadline.cli.terminal import progress, show, tell
 from leadline.errors import InputError
@@ -29,7 +30,10 @@ DataOption = Annotated[
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder for checkpoints, logits, rows and measured.json.")
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A suite; see `leadline bench list`.")]
+NameArgument = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A suite; see `leadline bench list`.", autocompletion=completion.suite),
+]
 SeedsOption = Annotated[str, typer.Option("--seeds", metavar="0,1,...", help="Seeds.")]
 ModelsOption = Annotated[
     str | None, typer.Option("--models", metavar="A,B,...", help="Some of the suite's models; all by default.")
@@ -180,7 +184,10 @@ def run(
     data: DataOption = _DATA,
     out: OutOption = _OUT,
     methods: Annotated[
-        str | None, typer.Option("--methods", metavar="A,B,...", help="Some methods; all by default.")
+        str | None,
+        typer.Option(
+            "--methods", metavar="A,B,...", help="Some methods; all by default.", autocompletion=completion.methods
+        ),
     ] = None,
     models: ModelsOption = None,
     targets: Annotated[
@@ -282,7 +289,10 @@ def times(
 
 @app.command()
 def table(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Suites; all by default.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Suites; all by default.", autocompletion=completion.suite),
+    ] = None,
     *,
     out: OutOption = _OUT,
     results: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.options import (
     ClassesOption,
     FileFormatOption,
@@ -47,7 +48,12 @@ def compare(
     *,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", metavar="A,B,...", help="The methods to compare; all by default."),
+        typer.Option(
+            "--methods",
+            metavar="A,B,...",
+            help="The methods to compare; all by default.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     seeds: Annotated[
         str, typer.Option("--seeds", metavar="0,1,...", help="Seeds for methods with something random.")

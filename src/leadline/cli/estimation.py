@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.gates import (
     GateOnOption,
     MaxDropOption,
@@ -80,7 +81,13 @@ def fit(
     *,
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")],
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="How to estimate; `leadline methods` lists them.")
+        str,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="How to estimate; `leadline methods` lists them.",
+            autocompletion=completion.method,
+        ),
     ] = DEFAULT_METHOD,
     option: Annotated[
         list[str] | None,

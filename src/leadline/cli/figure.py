@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.options import (
     ClassesOption,
     ForceOption,
@@ -79,7 +80,12 @@ class Drawing:
 
 
 def figure(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which figure; see the list.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="Which figure; see the list.", show_default=False, autocompletion=completion.figure
+        ),
+    ],
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILE]...", help="What it is drawn from; see the list.")
     ] = None,
@@ -93,7 +99,13 @@ def figure(
     ] = "all",
     three_d: Annotated[bool, typer.Option("--3d", help="Draw the plane of three classes in three dimensions.")] = False,
     methods: Annotated[
-        str | None, typer.Option("--methods", metavar="A,B,...", help="The methods to compare (scatter, methods).")
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="A,B,...",
+            help="The methods to compare (scatter, methods).",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     by: Annotated[
         str,

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
+from leadline.cli import completion
 from leadline.data.columns import Columns, Kind
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError, PluginWarning
@@ -37,7 +38,7 @@ def _hush(quiet: bool) -> bool:
 FormatOption = Annotated[
     str,
     typer.Option(
-        "--format", metavar="|".join(RENDERERS), callback=_check_format,
+        "--format", metavar="|".join(RENDERERS), callback=_check_format, autocompletion=completion.format,
         help="How to print the result: a table for people, or data for programs.",
     ),
 ]  # fmt: skip
@@ -47,7 +48,7 @@ QuietOption = Annotated[
 FileFormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="|".join(RENDERERS), callback=_check_format,
+        "--format", metavar="|".join(RENDERERS), callback=_check_format, autocompletion=completion.format,
         help="How to print the result, a table by default; with --output, that of the file's ending.",
     ),
 ]  # fmt: skip

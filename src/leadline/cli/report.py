@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leadline.cli import completion
 from leadline.cli.gates import (
     GateOnOption,
     MaxDropOption,
@@ -86,10 +87,21 @@ def report(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="NAME", help="The method that answers; that of a MODEL, or `auto`."),
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="The method that answers; that of a MODEL, or `auto`.",
+            autocompletion=completion.method,
+        ),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option("--methods", metavar="A,B,...", help="The methods side by side; all by default.")
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="A,B,...",
+            help="The methods side by side; all by default.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     by: Annotated[
         str | None,
