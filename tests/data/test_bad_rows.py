@@ -168,9 +168,10 @@ def test_structs_are_refused_by_name(tmp_path: Path, make_outputs: Callable[...,
     table = parquet.read_table(tmp_path / "b.parquet").append_column("who", logits)
     parquet.write_table(table, tmp_path / "b.parquet")
     model = ll.make("ac").fit(make_outputs(c=2))
-    for estimate in (
+    calls: tuple[Callable[[], Any], ...] = (
         lambda: ll.estimate_files(model, str(tmp_path / "b.parquet"), by=["who"]),
         lambda: model.estimate_by(read_outputs(tmp_path / "b.parquet"), ["who"]),
-    ):
+    )
+    for estimate in calls:
         with pytest.raises(InputError, match="column 'who' must hold plain values of one type to group by it"):
             estimate()

@@ -83,7 +83,7 @@ def build_app() -> typer.Typer:
 def build_command() -> Any:
     """Return the application as a command to run, in whose help flags take no value."""
     command = get_command(build_app())
-    waiting = [command]
+    waiting: list[Any] = [command]
     while waiting:
         one = waiting.pop()
         waiting.extend(getattr(one, "commands", {}).values())
