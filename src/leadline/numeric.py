@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from statistics import NormalDist
 
@@ -156,9 +157,12 @@ def golden_section(function: Callable[[float], float], low: float, high: float) 
     return float((low + high) / 2.0)
 
 
+_ALMOST_ONE = math.nextafter(1.0, 0.0)  # of a level of 0.9999999999999999, rounding leaves 1
+
+
 def normal_quantile(share: float) -> float:
     """Return the quantile of the standard normal distribution."""
-    return NormalDist().inv_cdf(share)
+    return NormalDist().inv_cdf(min(share, _ALMOST_ONE))
 
 
 def with_mean(values: Array, mean: float, wanted: float) -> Array:

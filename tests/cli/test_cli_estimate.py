@@ -195,6 +195,7 @@ def test_level_reaches_the_interval(folder: Path, run: Run) -> None:
         for level in (0.99, 0.5)
     )
     assert wide["interval"][0] < narrow["interval"][0] < narrow["interval"][1] < wide["interval"][1]
+    assert run("estimate", "ac.leadline", "plain.npz", "--level", "0.9999999999999999").code == 0
     assert "99% interval" in run("estimate", "ac.leadline", "plain.npz", "--level", 0.99).out
 
 

@@ -109,6 +109,12 @@ def test_missing_labels_stop_no_command_that_needs_none(suffix: str, missing: fl
     assert "label" in error
 
 
+def test_labels_beyond_all_integers_are_one_line(folder: Path, run: Run) -> None:
+    for label in ("9" * 30, "inf"):
+        Path("a.csv").write_text(f"logit_0,logit_1,label\n1,2,{label}\n3,1,0\n")
+        assert "labels must be integers from 0 to 1" in run("compare", "a.csv", "a.csv", "--methods", "ac").error
+
+
 def test_a_report_says_which_labels_are_missing(folder: Path, run: Run) -> None:
     write(Path("late.npz"), read_outputs("plain.npz").logits, labels=np.where(np.arange(300) % 6, 1, -100))
     page = run("report", "ac.leadline", "late.npz", "--methods", "ac", "--format", "md")
@@ -162,9 +168,10 @@ def test_structs_are_refused_by_name(tmp_path: Path, make_outputs: Callable[...,
     table = parquet.read_table(tmp_path / "b.parquet").append_column("who", logits)
     parquet.write_table(table, tmp_path / "b.parquet")
     model = ll.make("ac").fit(make_outputs(c=2))
-    for estimate in (
+    calls: tuple[Callable[[], Any], ...] = (
         lambda: ll.estimate_files(model, str(tmp_path / "b.parquet"), by=["who"]),
         lambda: model.estimate_by(read_outputs(tmp_path / "b.parquet"), ["who"]),
-    ):
+    )
+    for estimate in calls:
         with pytest.raises(InputError, match="column 'who' must hold plain values of one type to group by it"):
             estimate()

@@ -286,10 +286,7 @@ def test_command_names_the_unknown_column(lake: tuple[Path, Outputs], models: An
     [
         (["plain.npz", "--engine", "flink"], "--engine must be one of arrow, spark; got 'flink'."),
         (["plain.npz", "--engine", "arrow"], "plain.npz"),
-        (
-            ["plain.npz", "--where", "a = 1"],
-            "--where and --skip-bad work on .parquet, .arrow, .feather files; got plain",
-        ),
+        (["plain.npz", "--where", "a = 1"], "--where works on .parquet, .arrow, .feather files; got plain.npz."),
         (["traffic.parquet", "--master", "local"], "--master is that of a Spark cluster"),
         (["no/**/*.parquet"], "no file matches 'no/**/*.parquet'."),
         (["ftp7://host/logs"], "ftp7://host/logs"),

@@ -287,6 +287,12 @@ def test_numbers_that_no_column_holds(condition: str, message: str, logs: Path, 
         estimate_files(model, str(logs), where=condition)
 
 
+def test_a_wrong_condition_is_told_in_a_line_of_readable_length(logs: Path, model: leadline.Estimator) -> None:
+    with pytest.raises(leadline.InputError, match="comes after the end of the condition") as caught:
+        estimate_files(model, str(logs), where="n=1" * 2000)
+    assert len(str(caught.value)) < 400
+
+
 def test_a_place_without_a_name(folder: Path, run: Run) -> None:
     for word in ("", " "):
         assert "must be named" in run("compare", "source.npz", word, "--methods", "ac").error

@@ -80,7 +80,7 @@ def test_forged_models_are_refused_or_answer(method: str, make_outputs: Callable
                 assert not answers(sealed(metadata, tensors | {name: forged})), (name, what)
             for forged in sometimes_right(array).values():
                 answers(sealed(metadata, tensors | {name: forged}))
-    values = (None, True, -1, 10**30, 1e300, float("nan"), float("inf"), "x", [], ["a"], {"a": 1})
+    values: tuple[Any, ...] = (None, True, -1, 10**30, 1e300, float("nan"), float("inf"), "x", [], ["a"], {"a": 1})
     for part in ("params", "state", "source"):
         known = json.loads(metadata[part])
         for name in known:

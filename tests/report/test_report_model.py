@@ -99,7 +99,7 @@ def test_all_of_the_gate_judges_a_report_as_it_judges_estimates(served: Path, ru
 
 
 @pytest.mark.parametrize("limits", [{"min_accuracy": 1.5}, {"max_drop": -0.1}, {"max_drop": np.nan}])
-def test_limits_that_are_no_fractions(limits: dict[str, float]) -> None:
+def test_limits_that_are_no_fractions(limits: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be a fraction from 0 to 1; got"):
         Gate(**limits)
 

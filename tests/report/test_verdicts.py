@@ -17,6 +17,7 @@ from leadline.report.advice import gate_verdict, labels_needed
 from leadline.report.assumptions import check_outside, check_shift
 from leadline.report.content import build_report
 from leadline.report.page import html_page, markdown
+from leadline.results.gate import Gate
 from leadline.results.shift import Shift, ShiftKind
 from leadline.results.words import sentences
 
@@ -128,6 +129,10 @@ def test_labels_needed_tell_the_accuracy_to_within_five_points(make_outputs: Mak
 def test_gate_tells_apart_what_the_interval_rules_out(make_outputs: Make) -> None:
     outputs = make_outputs()
     estimate = replace(ll.make("ac").fit(outputs).estimate(outputs), accuracy=0.8, interval=(0.7, 0.9))
-    assert gate_verdict(estimate, 0.85, 0, 0) == "Below the 85.0 % asked for."
-    assert "does not rule out less" in gate_verdict(estimate, 0.75, 0, 0)
-    assert gate_verdict(estimate, 0.65, 1, 4).endswith("with its whole interval. Of 4 segments, 1 is below.")
+    assert gate_verdict(estimate, Gate(0.85), 0.9, 0, 0) == "Below the 85.0 % asked for."
+    assert "does not rule out less" in gate_verdict(estimate, Gate(0.75), 0.9, 0, 0)
+    assert gate_verdict(estimate, Gate(0.65), 0.9, 1, 4).endswith("with its whole interval. Of 4 segments, 1 is below.")
+    assert gate_verdict(estimate, Gate(max_drop=0.05), 0.9, 0, 0) == "Below the 85.0 % asked for."
+    lower = Gate(0.75, judged="lower-end")
+    assert gate_verdict(estimate, lower, 0.9, 0, 0) == "Below the 75.0 % asked for with the lower end of its interval."
+    assert gate_verdict(estimate, Gate(), 0.9, 0, 4) == ""

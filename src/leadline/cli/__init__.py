@@ -96,7 +96,7 @@ def build_app(names: Collection[str] | None = None) -> typer.Typer:
 def build_command(names: Collection[str] | None = None) -> Any:
     """Return the application, or the part of it with these commands, as a command in whose help flags take no value."""
     command = get_command(build_app(names))
-    waiting = [command]
+    waiting: list[Any] = [command]
     while waiting:
         one = waiting.pop()
         waiting.extend(getattr(one, "commands", {}).values())

@@ -134,7 +134,8 @@ def read_safetensors(path: Path, columns: Columns, reading: Reading) -> Contents
     from safetensors import safe_open
 
     with path.open("rb") as stream:
-        reading.limit.require(_JSON_GROWTH * int.from_bytes(stream.read(8), "little"), "its header")
+        header = min(int.from_bytes(stream.read(8), "little"), path.stat().st_size)
+    reading.limit.require(_JSON_GROWTH * header, "its header")
     with safe_open(path, framework="numpy") as file:
         stored = {name: _tensor(file.get_slice(name)) for name in file.keys()}  # noqa: SIM118 - no dict
 

@@ -183,7 +183,7 @@ def complete_labels(labels: NDArray[Any]) -> NDArray[Any] | None:
         return None
     if labels.dtype.kind not in "fi":
         return labels
-    whole = labels.dtype.kind == "f" and bool((np.isfinite(labels) & (labels == np.trunc(labels))).all())
+    whole = labels.dtype.kind == "f" and bool(((np.abs(labels) < 2**53) & (labels == np.trunc(labels))).all())
     return labels.astype(np.int64) if whole else labels
 
 

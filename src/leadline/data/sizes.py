@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from leadline.data.memory import MemoryLimit
-from leadline.errors import InputError
 
 ARROW_MAGIC = b"ARROW1"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
@@ -81,7 +80,7 @@ def arrow_batches(source: Any) -> Iterator[BatchSize]:
 
     Raises
     ------
-    InputError
+    ValueError
         The metadata are damaged.
     """
     try:
@@ -90,7 +89,7 @@ def arrow_batches(source: Any) -> Iterator[BatchSize]:
         for place in _file_blocks(source, end) if is_file else _stream_messages(source, end):
             yield from _batch_size(source, place)
     except (struct.error, IndexError) as error:
-        raise InputError("its metadata are damaged.") from error
+        raise ValueError("its metadata are damaged.") from error
 
 
 def _file_blocks(source: Any, end: int) -> Iterator[int]:
@@ -98,7 +97,7 @@ def _file_blocks(source: Any, end: int) -> Iterator[int]:
     tail = len(ARROW_MAGIC) + 4
     (length,) = struct.unpack("<i", source.read_at(4, end - tail))
     if not 0 < length <= end - tail:
-        raise InputError("its footer is damaged.")
+        raise ValueError("its footer is damaged.")
     footer = _Record.root(source.read_at(length, end - tail - length))
     for field in (2, 3):  # dictionaries, batches
         for place in footer.vector(field, 24):
@@ -163,7 +162,7 @@ class _Record:
     def record(self, field: int) -> _Record:
         place = self._find(field)
         if place is None:
-            raise InputError("its metadata lack a batch.")
+            raise ValueError("its metadata lack a batch.")
         return _Record(self.data, place + self._at("<I", place))
 
     def vector(self, field: int, width: int) -> Sequence[int]:

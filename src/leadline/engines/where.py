@@ -191,7 +191,7 @@ class _Parser:
             position = match.end()
 
     def error(self, reason: str) -> InputError:
-        return InputError(f"--where must be {_GRAMMAR}; in {self.text!r}, {reason}.")
+        return InputError(f"--where must be {_GRAMMAR}; in {brief([self.text])}, {reason}.")
 
     def parse(self) -> Condition:
         found = self.either()
