@@ -79,19 +79,19 @@ class Case:
         return made[self.labels] if self.labels in made else np.where(rng.random(len(logits)) < 0.7, predicted, unequal)
 
 
-def _parts() -> st.SearchStrategy[Part]:
-    powers = st.one_of(st.just(0), st.integers(-300, 30))
+def _parts(smallest: int) -> st.SearchStrategy[Part]:
+    powers = st.one_of(st.just(0), st.integers(smallest, 30))
     sizes = st.one_of(st.integers(1, 12), st.integers(13, 150))
     return st.builds(
         Part, st.sampled_from(sorted(ROWS)), sizes, powers, st.integers(0, 999), st.sampled_from(["f4", "f8"])
     )
 
 
-def cases(methods: tuple[str, ...] = tuple(leadline.METHODS)) -> st.SearchStrategy[Case]:
-    """Return a strategy of cases."""
+def cases(methods: tuple[str, ...] = tuple(leadline.METHODS), smallest: int = -300) -> st.SearchStrategy[Case]:
+    """Return a strategy of cases, with logits as small as a power of ten."""
     classes = st.sampled_from([2, 2, 3, 5, 20])
     labels = st.sampled_from(["right", "wrong", "unequal", "mostly right"])
-    return st.builds(Case, st.sampled_from(methods), classes, _parts(), _parts(), labels)
+    return st.builds(Case, st.sampled_from(methods), classes, _parts(smallest), _parts(smallest), labels)
 
 
 def check(case: Case) -> bool:
