@@ -227,7 +227,7 @@ class GroupSamples:
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:
-    """Return a number that so many distinct hashes, shape (n,), are at or below, and few more; the largest if unknown."""
+    """Return a number that so many distinct hashes, shape (n,), are at or below; the largest there is if unknown."""
     if len(keys) < 4 * size:
         return np.uint64(_LARGEST)
     guess = np.uint64(int(2 * size / len(keys) * _LARGEST))  # hashes are spread evenly

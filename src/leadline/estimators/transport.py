@@ -14,8 +14,8 @@ from leadline.errors import InputError
 from leadline.estimators import dual
 from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved, drive
-from leadline.estimators.scans import InMemory
 from leadline.estimators.samples import MOST_GROUP_VALUES, Sample, hashes
+from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import assign, log_softmax, read, softmax
 from leadline.rowwise import Assigned
@@ -144,7 +144,7 @@ class TransportEstimator(SoftmaxEstimator):
         }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Count the rows of each label at the potentials of the state and keep the near ones; in the end, sum values."""
+        """Count the rows of each label at the potentials of the state and keep the near ones; at last, sum values."""
         found = self._assign(logits, state["potentials"])
         k, places = len(self._labels), np.searchsorted(self._labels, found.labels)
         if state["final"]:
@@ -191,7 +191,9 @@ class TransportEstimator(SoftmaxEstimator):
         if sample is not None:
             # What lies beyond is settled as it is but for what a sample of it shows to move.
             outside = self._assign(sample.logits, potentials).margins > reach
-            further = sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
+            further = (
+                sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
+            )
             rows, weights = np.concatenate([rows, sample.logits[outside]]), np.concatenate([weights, further])
         probabilities = self._probabilities(rows)
         labels = (probabilities + potentials).argmax(axis=1)
@@ -251,9 +253,7 @@ class TransportEstimator(SoftmaxEstimator):
             found |= {
                 "solver": "dual",
                 "passes": int(state["passes"]) + 1,
-                "duality_gap": dual.duality_gap(
-                    state["potentials"], total.sums, n, self.label_share_[self._labels]
-                ),
+                "duality_gap": dual.duality_gap(state["potentials"], total.sums, n, self.label_share_[self._labels]),
             }
         return super()._diagnostics(state, total) | found
 
@@ -307,7 +307,7 @@ class ConfidenceTransport(TransportEstimator):
         return np.einsum("ik,ik->i", shares, self._probabilities(logits)) * self._of_predicted(logits)
 
     def _of_predicted(self, logits: FloatArray) -> Array | float:
-        """Return the probability of the predicted class over that of the likeliest one, shape (n,); 1 where they agree."""
+        """Return the probability of the predicted class over that of the likeliest one, shape (n,), or 1 for all."""
         if self.source_.decision_threshold is None:
             return 1.0
         predicted = logits.argmax(axis=1)

@@ -43,9 +43,9 @@ _bits_of_float = _reinterpretation(types.float64, types.int64, ir.IntType(64))
 def _exp(x: Any) -> Any:
     """Return exp(x) for x <= 0 to the last bit or two, in arithmetic that compiles to vector instructions.
 
-    exp(x) = 2^whole exp(part) with the part in [-log(2) / 2, log(2) / 2] by a minimax polynomial. Adding 1.5 2^52 rounds
-    to a whole number and leaves it in the lowest bits, from where it is moved into the exponent. Below -708, where
-    numbers become denormal and processors slow, the value is held at 3e-308.
+    exp(x) = 2^whole exp(part) with the part in [-log(2) / 2, log(2) / 2] by a minimax polynomial. Adding 1.5 2^52
+    rounds to a whole number and leaves it in the lowest bits, from where it is moved into the exponent. Below -708,
+    where numbers become denormal and processors slow, the value is held at 3e-308.
     """
     held = x if x > -708.0 else -708.0
     shifted = held * 1.4426950408889634 + 6755399441055744.0
@@ -145,9 +145,9 @@ def read(
 ) -> None:  # fmt: skip
     """Read off each row what softmax(scale logits + bias) says of one class.
 
-    With s the exponents, zero for the largest: ``own`` is that of the class, ``others`` the sum of exp(s) over all other
-    classes. The class is that of the largest value, which is then put into ``classes``, unless it is given there. Minus
-    the entropy, ``sum of p log p``, is found where there is room for it.
+    With s the exponents, zero for the largest: ``own`` is that of the class, ``others`` the sum of exp(s) over all
+    other classes. The class is that of the largest value, which is then put into ``classes``, unless it is given there.
+    Minus the entropy, ``sum of p log p``, is found where there is room for it.
     """
     columns = np.empty((logits.shape[1], _LANES))
     highest, top, of_class = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
