@@ -156,9 +156,7 @@ class TransportEstimator(SoftmaxEstimator):
         ).sums
         return Reduced(sums, kept=Sample.by(keys, logits[near], int(state["most"])))
 
-    def _reduce_last(
-        self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]
-    ) -> Reduced:  # fmt: skip
+    def _reduce_last(self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]) -> Reduced:
         """Sum values; of all rows but those within reach of epsilon, one label takes everything."""
         k, split = len(self._labels), np.flatnonzero(found.margins <= dual.REACH)
         values = self._whole_values(logits, found.labels)
