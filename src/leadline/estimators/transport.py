@@ -152,7 +152,10 @@ class TransportEstimator(SoftmaxEstimator):
         near = np.flatnonzero(found.margins <= state["reach"])
         keys = _keys_by(found.margins[near], hashes(logits[near]))
         sums = Reduced.from_values(
-            logits, np.zeros(len(logits)), share=np.bincount(places, minlength=k), near=float(len(near))
+            logits,
+            np.zeros(len(logits)),
+            share=np.bincount(places, minlength=k).astype(np.float64),
+            near=float(len(near)),
         ).sums
         return Reduced(sums, kept=Sample.by(keys, logits[near], int(state["most"])))
 
@@ -302,7 +305,8 @@ class ConfidenceTransport(TransportEstimator):
 
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
-        return np.einsum("ik,ik->i", shares, self._probabilities(logits)) * self._of_predicted(logits)
+        kept = np.einsum("ik,ik->i", shares, self._probabilities(logits))
+        return np.asarray(kept * self._of_predicted(logits))
 
     def _of_predicted(self, logits: FloatArray) -> Array | float:
         """Return the probability of the predicted class over that of the likeliest one, shape (n,), or 1 for all."""
