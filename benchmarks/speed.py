@@ -1,4 +1,4 @@
-"""How fast Leadline's ALSA is beside a plain PyTorch implementation of the same mathematics.
+"""How fast Leadline is: ALSA beside plain PyTorch, the other methods beside SciPy and POT (``methods.py``).
 
 Run ``make bench-speed``. Both sides run in one process, in turns, on all cores; each time is the least of several.
 Writes ``benchmarks/results/speed.json``, and the table and the figure of ``docs/speed.md``.
@@ -13,9 +13,8 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -28,7 +27,9 @@ from numpy.typing import NDArray
 import leadline as ll
 from leadline.estimators.alsa import training
 from leadline.estimators.alsa.kernels import AnchorField, get_kernel
+from methods import method_rows
 from reference import PlainALSA, train
+from timing import Row, least_times
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
@@ -38,37 +39,6 @@ BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->\n"
 
 #: The paper's form: plain PyTorch has no more than that.
 ONE_FIT: dict[str, Any] = {"geometry": "cosine", "folds": 1}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: what was measured, and what was hoped for."""
-
-    what: str
-    leadline: float
-    other: float | None
-    unit: str
-    figure: float
-    target: float
-    at_least: bool
-
-    @property
-    def met(self) -> bool:
-        """Whether the figure is on the right side of the target."""
-        return self.figure >= self.target if self.at_least else self.figure <= self.target
-
-
-def least_times(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Run tasks in turns, so that whatever else the machine does hits all of them; return the least time of each."""
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    for task in tasks.values():
-        task()
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            times[name].append(time.perf_counter() - start)
-    return {name: min(values) for name, values in times.items()}
 
 
 def make_field(k: int, c: int, power: int = 2) -> AnchorField[NDArray[np.float32]]:
@@ -302,7 +272,11 @@ def main() -> None:
     print(f"{about['processor']}, {about['cores']} cores, torch {about['torch']}, load {about['load_average']:.1f}")
     print("  figure  target         verdict")
     rows = []
-    for part in (influence_rows(repeats), fit_rows(min(repeats, 4)), memory_rows(quick=quick)):
+    parts = (
+        influence_rows(repeats), fit_rows(min(repeats, 4)), method_rows(repeats, quick=quick),
+        memory_rows(quick=quick),
+    )  # fmt: skip
+    for part in parts:
         for row in part:
             show(row)
             rows.append(row)

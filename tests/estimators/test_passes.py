@@ -233,7 +233,7 @@ def test_a_class_says_how_many_passes_it_needs() -> None:
         class Hasty(ll.Estimator):
             method = "hasty"
 
-            def advance(self, state: object, total: object) -> None:
+            def advance(self, state: object, total: object, sample: object) -> None:
                 """Never called, as one pass is declared."""
 
     driven = drive(ll.make("ac").fit(np.eye(3), [0, 1, 2]), InMemory(np.eye(3)).scan, judged=False)

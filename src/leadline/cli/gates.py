@@ -11,7 +11,7 @@ from leadline.cli.terminal import warn
 from leadline.errors import InputError
 from leadline.results.estimates import MISSING
 from leadline.results.gate import Gate, Judged
-from leadline.results.render import printable
+from leadline.results.printing import printable
 
 if TYPE_CHECKING:
     from leadline.results.estimates import Segment

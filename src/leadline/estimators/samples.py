@@ -94,7 +94,8 @@ class Sample:
 
 def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     """Return a hash of each row's values in single precision, shape (n,): the same for equal rows on all machines."""
-    factors = np.random.default_rng(0).integers(1 << 63, size=logits.shape[1], dtype=np.uint64) | np.uint64(1)
+    factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=logits.shape[1:], dtype=np.uint64)
+    factors |= np.uint64(1)
     if logits.size >= rowwise.WORTH_IT_FROM:
         return _spread(rowwise.hashes(logits, factors))
     # Adding zero makes -0 and 0 the same bits.
@@ -227,7 +228,7 @@ class GroupSamples:
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:
-    """Return a number that so many distinct hashes, shape (n,), are at or below, and few more; the largest if unknown."""
+    """Return a number that so many distinct hashes, shape (n,), are at or below; the largest there is if unknown."""
     if len(keys) < 4 * size:
         return np.uint64(_LARGEST)
     guess = np.uint64(int(2 * size / len(keys) * _LARGEST))  # hashes are spread evenly

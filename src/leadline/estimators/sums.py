@@ -72,14 +72,14 @@ class Rows:
             Shape (n,): the number of each row's group.
         """
         cells = groups * self.n_classes + self.predicted
-        _add_at(sums["count"], cells)
-        _add_at(sums["value"], cells, self.values)
-        _add_at(sums["square"], cells, self.values * self.values)
+        np.add.at(sums["count"].reshape(-1), cells, 1.0)
+        np.add.at(sums["value"].reshape(-1), cells, self.values)
+        np.add.at(sums["square"].reshape(-1), cells, self.values * self.values)
         for name, amount in self.more.items():
             if isinstance(amount, Tally):
-                _add_at(sums[name], groups * amount.size + amount.places)
+                np.add.at(sums[name].reshape(-1), groups * amount.size + amount.places, 1.0)
             else:
-                _add_at(sums[name], groups, amount)
+                np.add.at(sums[name], groups, amount)
 
     def sums(self) -> dict[str, Array]:
         """Return the sums over all rows: shapes (c,), () and (bins,)."""
@@ -156,11 +156,3 @@ class Reduced:
         """Merge two blocks; exact up to the rounding of float64, in any order."""
         kept = None if self.kept is None or other.kept is None else self.kept + other.kept
         return Reduced({name: amount + other.sums[name] for name, amount in self.sums.items()}, kept=kept)
-
-
-def _add_at(total: Array, places: NDArray[np.intp], amounts: Array | None = None) -> None:
-    """Add amounts, or one each, to the places of a total, shapes (n,); where there are few places, in one sweep."""
-    if total.size <= len(places):
-        total += np.bincount(places, weights=amounts, minlength=total.size).reshape(total.shape)
-    else:
-        np.add.at(total.reshape(-1), places, 1.0 if amounts is None else amounts)

@@ -142,7 +142,7 @@ class TransportEstimator(SoftmaxEstimator):
         }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
-        """Count the rows of each label at the potentials of the state and keep the near ones; in the end, sum values."""
+        """Count the rows of each label at the potentials of the state and keep the near ones; at last, sum values."""
         found = self._assign(logits, state["potentials"])
         k, places = len(self._labels), np.searchsorted(self._labels, found.labels)
         if state["final"]:
@@ -150,13 +150,14 @@ class TransportEstimator(SoftmaxEstimator):
         near = np.flatnonzero(found.margins <= state["reach"])
         keys = _keys_by(found.margins[near], hashes(logits[near]))
         sums = Reduced.from_values(
-            logits, np.zeros(len(logits)), share=np.bincount(places, minlength=k), near=float(len(near))
+            logits,
+            np.zeros(len(logits)),
+            share=np.bincount(places, minlength=k).astype(np.float64),
+            near=float(len(near)),
         ).sums
         return Reduced(sums, kept=Sample.by(keys, logits[near], int(state["most"])))
 
-    def _reduce_last(
-        self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]
-    ) -> Reduced:  # fmt: skip
+    def _reduce_last(self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]) -> Reduced:
         """Sum values; of all rows but those within reach of epsilon, one label takes everything."""
         k, split = len(self._labels), np.flatnonzero(found.margins <= dual.REACH)
         values = self._whole_values(logits, found.labels)
@@ -189,7 +190,9 @@ class TransportEstimator(SoftmaxEstimator):
         if sample is not None:
             # What lies beyond is settled as it is but for what a sample of it shows to move.
             outside = self._assign(sample.logits, potentials).margins > reach
-            further = sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
+            further = (
+                sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
+            )
             rows, weights = np.concatenate([rows, sample.logits[outside]]), np.concatenate([weights, further])
         probabilities = self._probabilities(rows)
         labels = (probabilities + potentials).argmax(axis=1)
@@ -249,9 +252,7 @@ class TransportEstimator(SoftmaxEstimator):
             found |= {
                 "solver": "dual",
                 "passes": int(state["passes"]) + 1,
-                "duality_gap": dual.duality_gap(
-                    state["potentials"], total.sums, n, self.label_share_[self._labels]
-                ),
+                "duality_gap": dual.duality_gap(state["potentials"], total.sums, n, self.label_share_[self._labels]),
             }
         return super()._diagnostics(state, total) | found
 
@@ -302,10 +303,11 @@ class ConfidenceTransport(TransportEstimator):
 
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
-        return np.einsum("ik,ik->i", shares, self._probabilities(logits)) * self._of_predicted(logits)
+        kept = np.einsum("ik,ik->i", shares, self._probabilities(logits))
+        return np.asarray(kept * self._of_predicted(logits))
 
     def _of_predicted(self, logits: FloatArray) -> Array | float:
-        """Return the probability of the predicted class over that of the likeliest one, shape (n,); 1 where they agree."""
+        """Return the probability of the predicted class over that of the likeliest one, shape (n,), or 1 for all."""
         if self.source_.decision_threshold is None:
             return 1.0
         predicted = logits.argmax(axis=1)

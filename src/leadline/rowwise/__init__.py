@@ -111,11 +111,11 @@ def read(
     return found
 
 
-def log_softmax(logits: Matrix, temperature: float = 1.0, dtype: type[np.floating[Any]] = np.float64) -> Matrix:
+def log_softmax(logits: Matrix, temperature: float = 1.0) -> Array:
     """Return log softmax(logits / temperature), shape (n, c)."""
     from leadline.rowwise import loops
 
-    result: Matrix = np.empty(logits.shape, dtype=dtype)
+    result = np.empty(logits.shape)
 
     def work(rows: slice) -> None:
         loops.log_softmax(np.ascontiguousarray(logits[rows]), 1.0 / temperature, result[rows])

@@ -43,9 +43,9 @@ _bits_of_float = _reinterpretation(types.float64, types.int64, ir.IntType(64))
 def _exp(x: Any) -> Any:
     """Return exp(x) for x <= 0 to the last bit or two, in arithmetic that compiles to vector instructions.
 
-    exp(x) = 2^whole exp(part) with the part in [-log(2) / 2, log(2) / 2] by a minimax polynomial. Adding 1.5 2^52 rounds
-    to a whole number and leaves it in the lowest bits, from where it is moved into the exponent. Below -708, where
-    numbers become denormal and processors slow, the value is held at 3e-308.
+    exp(x) = 2^whole exp(part) with the part in [-log(2) / 2, log(2) / 2] by a minimax polynomial. Adding 1.5 2^52
+    rounds to a whole number and leaves it in the lowest bits, from where it is moved into the exponent. Below -708,
+    where numbers become denormal and processors slow, the value is held at 3e-308.
     """
     held = x if x > -708.0 else -708.0
     shifted = held * 1.4426950408889634 + 6755399441055744.0
@@ -139,15 +139,13 @@ def _divide(columns: Any, highest: Any, total: Any) -> None:
             column[lane] /= total[lane]
 
 
-@njit(**_OPTIONS)
-def read(
-    logits: Any, scale: Any, bias: Any, given: Any, classes: Any, own: Any, others: Any, entropy: Any
-) -> None:  # fmt: skip
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def read(logits: Any, scale: Any, bias: Any, given: Any, classes: Any, own: Any, others: Any, entropy: Any) -> None:
     """Read off each row what softmax(scale logits + bias) says of one class.
 
-    With s the exponents, zero for the largest: ``own`` is that of the class, ``others`` the sum of exp(s) over all other
-    classes. The class is that of the largest value, which is then put into ``classes``, unless it is given there. Minus
-    the entropy, ``sum of p log p``, is found where there is room for it.
+    With s the exponents, zero for the largest: ``own`` is that of the class, ``others`` the sum of exp(s) over all
+    other classes. The class is that of the largest value, which is then put into ``classes``, unless it is given there.
+    Minus the entropy, ``sum of p log p``, is found where there is room for it.
     """
     columns = np.empty((logits.shape[1], _LANES))
     highest, top, of_class = np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
@@ -171,7 +169,7 @@ def read(
                 entropy[start + lane] = along[lane] / (1.0 + rest) - np.log1p(rest)
 
 
-@njit(**_OPTIONS)
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
 def log_softmax(logits: Any, scale: Any, result: Any) -> None:
     """Store log softmax(scale logits); the largest entry keeps its digits where the confidence is 1 to the last one."""
     c = logits.shape[1]
@@ -187,7 +185,7 @@ def log_softmax(logits: Any, scale: Any, result: Any) -> None:
                 row[j] = (columns[j, lane] - highest[lane]) - less
 
 
-@njit(**_OPTIONS)
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
 def softmax(logits: Any, scale: Any, bias: Any, result: Any, log_total: Any) -> None:
     """Store softmax(scale logits + bias), and the logarithm of its denominator."""
     c = logits.shape[1]
@@ -204,7 +202,7 @@ def softmax(logits: Any, scale: Any, bias: Any, result: Any, log_total: Any) -> 
             log_total[start + lane] = highest[lane] + np.log(total[lane])
 
 
-@njit(**_OPTIONS)
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
 def top_two(logits: Any, given: Any, classes: Any, second: Any, odds: Any) -> None:
     """Find each row's top class, unless it is given, the runner-up, and the log-odds of the one against all others."""
     c = logits.shape[1]
@@ -227,10 +225,8 @@ def top_two(logits: Any, given: Any, classes: Any, second: Any, odds: Any) -> No
             odds[start + lane] = best[lane] - highest[lane] - np.log(total[lane])
 
 
-@njit(**_OPTIONS)
-def assign(
-    logits: Any, scale: Any, potentials: Any, labels: Any, kept: Any, reduced: Any, margins: Any
-) -> None:  # fmt: skip
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def assign(logits: Any, scale: Any, potentials: Any, labels: Any, kept: Any, reduced: Any, margins: Any) -> None:
     """Find the label of each row with the largest p + potential, p = softmax(scale logits).
 
     ``kept`` is p at that label, ``reduced`` the largest value, ``margins`` by how much it is above the next one.
@@ -258,7 +254,7 @@ def assign(
             margins[start + lane] = best[lane] - highest[lane]
 
 
-@njit(**_OPTIONS)
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
 def hashes(bits: Any, factors: Any, mixed: Any) -> None:
     """Mix the bits of each row, shape (n, c), with odd factors, shape (c,), into 64 bits."""
     for i in range(bits.shape[0]):

@@ -107,8 +107,8 @@ def gaps_at(odds: FloatArray, edges: NDArray[np.float64], gaps: NDArray[np.float
 def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:
     """Return the threshold t for which the share of source scores below t is the source error.
 
-    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and a little more than the largest
-    score when there is nothing else.
+    ``sorted(scores)[number of errors]``: the smallest score when there are no errors, and a little more than the
+    largest score when there is nothing else.
     """
     errors = int(np.count_nonzero(~correct))
     if errors == len(scores):
