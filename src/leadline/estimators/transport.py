@@ -366,7 +366,7 @@ class ThresholdedTransport(TransportEstimator):
 
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         costs, masses = _pieces(self._take(self._log_softmax(logits)), shares, tied)
-        right = (masses * (costs <= self.threshold_)).sum(axis=1)
+        right: Array = (masses * (costs <= self.threshold_)).sum(axis=1)
         return np.minimum(right, 1.0)  # the dual leaves a millionth of the mass undecided
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.compiled import load_loops
 from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
 Matrix = NDArray[np.floating[Any]]
 
+_LOOPS = "leadline.rowwise.loops"
 WORTH_IT_FROM = 1 << 17  # values; below, NumPy is done before the compiled loops are loaded
 LEAST_EXPONENT = -708.0  # exponentials of less are held at that of this one, 3e-308: no logarithm is infinite
 _SLICE_VALUES = 1 << 16  # a quarter of a megabyte or a half: a thread's share at a time
@@ -92,7 +94,7 @@ def read(
     entropy
         Whether minus the entropy is wanted.
     """
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     n, c = logits.shape
     added = np.zeros(c) if bias is None else np.asarray(bias, dtype=np.float64)
@@ -113,7 +115,7 @@ def read(
 
 def log_softmax(logits: Matrix, temperature: float = 1.0) -> Array:
     """Return log softmax(logits / temperature), shape (n, c)."""
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     result = np.empty(logits.shape)
 
@@ -140,7 +142,7 @@ def softmax(
     result
         Shape (n, c): memory for the softmax; by default new memory of the precision of the logits.
     """
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     n, c = logits.shape
     added = np.zeros(c) if bias is None else np.asarray(bias, dtype=np.float64)
@@ -159,7 +161,7 @@ def top_two(
     logits: Matrix, classes: NDArray[np.intp] | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Matrix]:
     """Return what :func:`leadline.numeric.top_two` does."""
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     n, c = logits.shape
     top = np.empty(n, dtype=np.intp) if classes is None else np.array(classes, dtype=np.intp)
@@ -195,7 +197,7 @@ class Assigned(NamedTuple):
 
 def assign(logits: Matrix, temperature: float, potentials: Array) -> Assigned:
     """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     n, c = logits.shape
     found = Assigned(np.empty(n, dtype=np.intp), np.empty(n), np.empty(n), np.empty(n))
@@ -210,7 +212,7 @@ def assign(logits: Matrix, temperature: float, potentials: Array) -> Assigned:
 
 def hashes(logits: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return 64 bits mixed of each row's values in single precision and the odd factors, shape (n,)."""
-    from leadline.rowwise import loops
+    loops = load_loops(_LOOPS)
 
     mixed = np.empty(len(logits), dtype=np.uint64)
 
