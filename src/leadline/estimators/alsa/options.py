@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from leadline.estimators.alsa.model import ALSA
 
 _FASTEST = 1e6  # a learning rate; far beyond what any fit needs, and where steps still have a direction
+_MOST_ANCHORS = 10**6  # the paper has 10,000 at most
 
 
 def check_ranges(alsa: ALSA) -> None:
@@ -30,6 +31,8 @@ def check_ranges(alsa: ALSA) -> None:
             raise InputError(f"{name} must be positive and finite; got {amount}.")
     if alsa.seed < 0:
         raise InputError(f"seed must not be negative; got {alsa.seed}.")
+    if alsa.n_anchors is not None and alsa.n_anchors > _MOST_ANCHORS:
+        raise InputError(f"n_anchors must be at most {_MOST_ANCHORS:,}; got {alsa.n_anchors:,}.")
     if alsa.learning_rate > _FASTEST:
         raise InputError(
             f"learning_rate must be at most {_FASTEST:g}, or steps miss everything; got {alsa.learning_rate}."
