@@ -347,7 +347,7 @@ def test_options_that_cannot_work_are_refused(source: Outputs) -> None:
         ({"epsilon": float("inf")}, "epsilon must be positive and finite"),
     ):
         with pytest.raises(InputError, match=message):
-            make("alsa-g", **FAST["alsa-g"], **options).fit(source)
+            make("alsa-g", **FAST["alsa-g"] | options).fit(source)
 
 
 def test_a_fit_that_diverged_leaves_no_model(source: Outputs) -> None:

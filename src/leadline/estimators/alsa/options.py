@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from leadline.estimators.alsa.model import ALSA
 
 _FASTEST = 1e6  # a learning rate; far beyond what any fit needs, and where steps still have a direction
-_MOST_ANCHORS = 10**6  # the paper has 10,000 at most
+_MOST_ANCHORS = 10**6  # the paper has 20,000 at most
 
 
 def check_ranges(alsa: ALSA) -> None:
