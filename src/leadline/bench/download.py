@@ -17,7 +17,7 @@ from typing import Literal
 from leadline.bench.inputs import find
 from leadline.bench.unpacking import ArchiveError, unpack
 from leadline.comparison import Progress
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError
 
 _CHUNK = 1 << 20

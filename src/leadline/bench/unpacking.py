@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError
 
 _BLOCK = tarfile.BLOCKSIZE

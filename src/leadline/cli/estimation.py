@@ -114,8 +114,8 @@ def fit(
 
     Example: `leadline fit validation.npz -o model.leadline`
     """
-    from leadline.data.arrays import brief
     from leadline.data.files import read_outputs
+    from leadline.data.names import brief
     from leadline.estimators import make
 
     options = parse_method_options(method, option or [])

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import brief
 from leadline.data.columns import Columns
+from leadline.data.names import brief
 from leadline.data.outputs import Outputs
 from leadline.data.tables import CLASSES_KEY, Contents, Reading, parse_classes
 from leadline.errors import InputError

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import brief, label_column, logit_columns, refuse_probabilities
 from leadline.data.decisions import as_threshold
+from leadline.data.names import brief, label_column, logit_columns, refuse_probabilities
 from leadline.data.probabilities import are_fractions, have_sum_one, log_probabilities, two_columns
 from leadline.data.ranges import is_usable
 from leadline.errors import InputError

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from leadline.data import archives, tables
-from leadline.data.arrays import brief, one_line
 from leadline.data.columns import Columns, Kind, complete_labels, missing_labels, named_labels
 from leadline.data.memory import MemoryLimit
+from leadline.data.names import brief, one_line
 from leadline.data.outputs import Outputs
 from leadline.data.tables import Contents, Reading
 from leadline.errors import InputError

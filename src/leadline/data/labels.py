@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import as_column, brief
+from leadline.data.arrays import as_column
+from leadline.data.names import brief
 from leadline.errors import InputError
 
 FloatArray = NDArray[np.floating[Any]]

@@ -13,10 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import as_column, as_matrix, is_probability_name
+from leadline.data.arrays import as_column, as_matrix
 from leadline.data.columns import Columns
 from leadline.data.decisions import as_threshold, check_agreement, find_threshold, to_decision
 from leadline.data.labels import FloatArray, IntArray, as_classes, as_labels, same_classes
+from leadline.data.names import is_probability_name
 from leadline.data.probabilities import log_probabilities, two_columns
 from leadline.data.ranges import LARGEST, is_usable
 from leadline.errors import InputError

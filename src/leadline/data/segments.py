@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import one_line, plain_decimals
+from leadline.data.arrow import plain_decimals
+from leadline.data.names import one_line
 from leadline.data.tables import storable
 from leadline.errors import InputError
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import column_values, known_rows, table_matrix, text_bytes
+from leadline.data.arrow import column_values, known_rows, table_matrix, text_bytes
 from leadline.data.columns import Columns
 from leadline.data.memory import MemoryLimit
 from leadline.data.outputs import Outputs

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
+from leadline.data.names import one_line
 from leadline.data.outputs import NOT_PROBABILITIES, FloatArray, are_probabilities
 from leadline.data.ranges import LARGEST
 from leadline.data.segments import Groups, Key, resolve

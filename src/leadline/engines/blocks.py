@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import column_values, known_rows, table_matrix
+from leadline.data.arrow import column_values, known_rows, table_matrix
 from leadline.data.columns import Columns, complete_labels, named_labels
 from leadline.data.outputs import FloatArray, as_labels
 from leadline.data.ranges import is_usable

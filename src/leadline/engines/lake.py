@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from leadline.data.arrays import one_line
 from leadline.data.memory import MemoryLimit
+from leadline.data.names import one_line
 from leadline.data.sizes import dictionary_columns
 from leadline.engines.ipc import ArrowFragment
 from leadline.errors import InputError

@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leadline.data.arrays import logit_columns
 from leadline.data.columns import Columns
+from leadline.data.names import logit_columns
 from leadline.data.segments import Key, resolve
 from leadline.engines.wire import merge, pack, unpack
 from leadline.errors import InputError

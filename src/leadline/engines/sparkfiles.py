@@ -13,8 +13,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
+from leadline.data.names import one_line
 from leadline.engines import where as conditions
 from leadline.engines.arrow import BadFileError
 from leadline.engines.lake import LakeFile, find_files, is_url

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import brief, column_values
+from leadline.data.arrow import column_values
 from leadline.data.columns import Columns
+from leadline.data.names import brief
 from leadline.data.outputs import FloatArray
 from leadline.data.segments import resolve
 from leadline.data.tables import storable

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leadline.data.arrays import brief
+from leadline.data.names import brief
 from leadline.errors import InputError
 
 Literal = str | int | float | bool

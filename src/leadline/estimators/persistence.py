@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import one_line
 from leadline.data.columns import Columns
 from leadline.data.files import write_bytes
+from leadline.data.names import one_line
 from leadline.errors import InputError
 from leadline.estimators.auto import learn_anchors
 from leadline.estimators.base import Estimator

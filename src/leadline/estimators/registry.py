@@ -14,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError, PluginWarning
 from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.auto import Auto

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from leadline.data.arrays import as_column, brief
+from leadline.data.arrays import as_column
+from leadline.data.names import brief
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 

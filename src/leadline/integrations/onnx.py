@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import as_matrix, brief, one_line
+from leadline.data.arrays import as_matrix
+from leadline.data.names import brief, one_line
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.integrations.kinds import Kind, check_kind, labels_by_class, outputs_of_kind

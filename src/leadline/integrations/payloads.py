@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from leadline.data.arrays import brief, one_line
+from leadline.data.names import brief, one_line
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.integrations.kinds import Kind, check_kind, outputs_of_kind

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leadline.data.arrays import one_line
 from leadline.data.decisions import DecisionError
+from leadline.data.names import one_line
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.integrations.kinds import labels_by_class, outputs_of_kind

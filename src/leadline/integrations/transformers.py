@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leadline.data.arrays import as_column, brief
+from leadline.data.arrays import as_column
+from leadline.data.names import brief
 from leadline.data.outputs import Outputs, as_logits
 from leadline.errors import InputError
 

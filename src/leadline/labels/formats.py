@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leadline.data.arrays import brief, column_values, one_line
+from leadline.data.arrow import column_values
 from leadline.data.files import write_bytes
 from leadline.data.memory import MemoryLimit
+from leadline.data.names import brief, one_line
 from leadline.data.tables import parquet_table
 from leadline.errors import InputError
 

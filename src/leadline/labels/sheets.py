@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import brief, one_line
+from leadline.data.names import brief, one_line
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.labels.formats import Line, read_lines, write_table

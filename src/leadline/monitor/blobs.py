@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError
 from leadline.monitor import schema
 

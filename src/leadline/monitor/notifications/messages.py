@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.monitor.notifications.kinds.settings import refuse, split_url
 from leadline.monitor.records import Alarm, Window
 from leadline.monitor.windows import as_time

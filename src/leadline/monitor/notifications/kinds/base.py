@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any, ClassVar
 from urllib.error import URLError
 
-from leadline.data.arrays import one_line
+from leadline.data.names import one_line
 from leadline.errors import InputError
 from leadline.monitor.notifications.kinds.errors import DeliveryError
 from leadline.monitor.notifications.kinds.secrets import SUFFIX, Secrets
