@@ -81,7 +81,8 @@ def test_numbers_are_the_librarys(built: Any) -> None:
         )
         for line in target.segments:
             rows = outputs.groups("channel")[line.name]
-            assert line.accuracy == alone.estimate(outputs.logits[rows]).accuracy
+            # Products of few rows are summed in another order than those of many.
+            assert line.accuracy == pytest.approx(alone.estimate(outputs.logits[rows]).accuracy, rel=1e-9)
     wanted = ll.compare(source, targets, methods=FAST)
     assert [row.accuracy for row in report.comparison] == [row.accuracy for row in wanted]
 
