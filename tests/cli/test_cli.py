@@ -263,3 +263,11 @@ def test_methods_lists_all_with_their_options(run: Run) -> None:
     for format in ("table", "csv", "md"):
         out = run("methods", "--format", format, "--quiet").out
         assert all(name in out for name in leadline.METHODS)
+
+
+@pytest.mark.parametrize("group", ["bench", "monitor"])
+def test_a_group_without_a_command_shows_its_help_and_no_empty_error(group: str, run: Run) -> None:
+    result = run(group)
+    assert result.code == 2
+    assert f"leadline {group} [OPTIONS] COMMAND" in result.out
+    assert result.err == ""

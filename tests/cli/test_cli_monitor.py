@@ -259,6 +259,7 @@ def test_a_command_is_told_once(fallen: Path, run: Run) -> None:
         (("alarms", "monitor.db", "fraud", "--close", "7"), "series 'fraud' has no alarm 7."),
         (("page", "monitor.db", "-o", "p.html", "--name", "x"), "series 'x' is not registered"),
         (("prune", "monitor.db", "fraud", "--older-than", "1y"), "--older-than must be a number of days or weeks"),
+        (("prune", "monitor.db", "fraud", "--older-than", "9999999999d"), "--older-than must be a number of days"),
         (("register", "monitor.db", "x", "none.leadline"), "model file none.leadline does not exist."),
         (("register", "monitor.db", "x", "labels.csv"), "model file labels.csv is damaged or not a Leadline model"),
         (("register", "monitor.db", "x", "model.leadline", "--every", "2d"), "every must be 1h, 1d, 1w, 1mo, or a"),

@@ -343,6 +343,8 @@ def test_forged_numbers_are_refused(part: str, name: str, value: Any, saved: Pat
 def test_options_that_cannot_work_are_refused(source: Outputs) -> None:
     for options, message in (
         ({"learning_rate": 1e300}, "learning_rate must be at most 1e\\+06"),
+        ({"peak": 1e30}, "peak must be at most 1e\\+06 in size; got 1e\\+30"),
+        ({"width": (1e300, 1.0)}, "width must be at most 1e\\+06 in size"),
         ({"n_anchors": 10**9}, "n_anchors must be at most 1,000,000; got 1,000,000,000"),
         ({"epsilon": float("inf")}, "epsilon must be positive and finite"),
     ):

@@ -198,6 +198,7 @@ def test_a_known_file_is_not_read_again(watch: Monitor, tmp_path: Path, monkeypa
         (lambda m: m.history("x", {"channel": "fax"}), "has no rows of segment"),
         (lambda m: m.register("", ll.make("ac")), "is not fitted yet"),
         (lambda m: m.acknowledge("x", 7), "series 'x' has no alarm 7"),
+        (lambda m: m.close_alarm("x", 10**20), "series 'x' has no alarm 1"),
     ],
 )  # fmt: skip
 def test_wrong_input(watch: Monitor, change: object, message: str) -> None:

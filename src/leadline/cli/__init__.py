@@ -150,7 +150,8 @@ def main(arguments: Sequence[str] | None = None, *, on_loaded: Callable[[], obje
         if not hasattr(error, "format_message"):
             show_internal_error(error)
             return EXIT_INTERNAL
-        show_error(error.format_message())
+        if message := error.format_message():  # a group without a command has shown its help instead
+            show_error(message)
         return EXIT_WRONG_INPUT
     return code if isinstance(code, int) else 0
 

@@ -364,6 +364,6 @@ def _time(text: str, what: str) -> datetime:
 def _duration(text: str) -> timedelta:
     """Return a number of days or weeks."""
     number, unit = text[:-1], text[-1:]
-    if unit not in ("d", "w") or not number.isdecimal():
+    if unit not in ("d", "w") or not number.isdecimal() or len(number) > 5:
         raise InputError(f"--older-than must be a number of days or weeks such as 90d or 12w; got {text!r}.")
     return timedelta(**{"d": {"days": int(number)}, "w": {"weeks": int(number)}}[unit])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from leadline.estimators.alsa.model import ALSA
 
 _FASTEST = 1e6  # a learning rate; far beyond what any fit needs, and where steps still have a direction
+_LARGEST = 1e6  # of peaks and widths; influences beyond leave single precision
 _MOST_ANCHORS = 10**6  # the paper has 20,000 at most
 
 
@@ -31,6 +32,9 @@ def check_ranges(alsa: ALSA) -> None:
             raise InputError(f"{name} must be positive and finite; got {amount}.")
     if alsa.seed < 0:
         raise InputError(f"seed must not be negative; got {alsa.seed}.")
+    for name, amounts in {"peak": (alsa.peak or 0.0,), "width": alsa.width or ()}.items():
+        if any(abs(amount) > _LARGEST for amount in amounts):
+            raise InputError(f"{name} must be at most {_LARGEST:g} in size; got {getattr(alsa, name)}.")
     if alsa.n_anchors is not None and alsa.n_anchors > _MOST_ANCHORS:
         raise InputError(f"n_anchors must be at most {_MOST_ANCHORS:,}; got {alsa.n_anchors:,}.")
     if alsa.learning_rate > _FASTEST:
