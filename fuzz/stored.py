@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from functools import partial
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def _store(data: bytes) -> bool:
         (kept + kept).draw(100)
     if entry is not None:
         for _, rows in entry.by_segment():
-            realise(rows, {}, 0.9)
+            unless_refused(partial(realise, rows, {}, 0.9))
     return any(found is not None for found in (sums, kept, entry))
 
 

@@ -15,7 +15,7 @@ from leadline.errors import InputError
 from leadline.estimators import Estimator
 from leadline.labels.intervals import exact_interval
 from leadline.monitor.history import adapted, track_record
-from leadline.monitor.ledger import hash_ids
+from leadline.monitor.ledger import Entry, hash_ids, realise
 from leadline.monitor.monitor import Monitor
 from leadline.monitor.records import Point, Realised, Window
 from streams import FIRST, draw, stream
@@ -160,3 +160,14 @@ def test_adaptive_intervals_hold_as_often_as_they_say(error: float) -> None:
     assert held.windows == 1_000
     assert abs(held.inside / held.windows - 0.9) < 0.02
     assert adapted(points, 0.9)[0].interval == points[0].interval, "there was nothing to learn from yet"
+
+
+def test_labels_of_a_plan_that_the_store_has_lost_are_damage() -> None:
+    n = 20
+    entry = Entry(
+        ids=np.arange(n, dtype=np.uint64), windows=np.zeros(n, dtype=np.int64), segments=np.zeros(n, dtype=np.int64),
+        predicted=np.zeros(n, dtype=np.int64), correctness=np.full(n, 0.9), labels=np.arange(n, dtype=np.int32) % 2 - 1,
+        plans=np.full(n, 7),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="the store is damaged: arrays in it are not those of labels of a plan"):
+        realise(entry, {}, 0.9)

@@ -163,6 +163,7 @@ def realise(rows: Entry, cuts: Mapping[int, Array], confidence_level: float) -> 
     count = int(right.sum())
     used = np.unique(rows.plans[known])
     if n_labels < n_rows and len(used) == 1 and used[0] != NO_PLAN:
+        require(int(used[0]) in cuts, "labels of a plan that it holds")
         # A plan rounds to six digits, which single precision tells apart.
         strata = strata_of(rows.correctness.astype(np.float64), cuts[int(used[0])].astype(np.float32))
         size = int(strata.max()) + 1
