@@ -125,12 +125,13 @@ ax.set(xlim=(0.94, -0.1), xticks=[0.9, 0.7, 0.5, 0.3, 0.1], xlabel="homophily", 
 for axis in (ax.xaxis, ax.yaxis):
     axis.set_major_formatter(lambda value, _: f"{value:.0%}")
 ax.text(x[-1] - 0.015, confidence[-1], "mean confidence", color=ORANGE, va="center")
-ax.text(x[-1] - 0.015, truth[-1] + 0.005, "estimate", color=BLUE, va="bottom")
-ax.text(x[-1] - 0.015, truth[-1] - 0.005, "truth", va="top")
+ax.text(x[-1] - 0.015, estimates[-1].accuracy, "estimate", color=BLUE, va="bottom")
+ax.text(x[-1] - 0.015, truth[-1], "truth", va="top")
 figure.suptitle("The neighbours part, the network errs, and its outputs show it", x=0.02, ha="left")
 plt.show()
 
 # %% [markdown]
-# Digits that the network reads wrongly are orange. Where every edge is random it is no better than chance, and the
-# estimate says so to within a point. On the way it is off by up to nine points, on the careful side at first. The
-# mean confidence never falls below 40 %: a mean over random neighbours looks like a digit, if no particular one.
+# Digits that the network reads wrongly are orange. Where every edge is random it is hardly better than chance. The
+# estimate follows it down and is off by up to ten points: on the careful side at first, too high at the very end, and
+# within its interval nearly everywhere. The mean confidence never falls far below 40 %: a mean over random neighbours
+# looks like a digit, if no particular one.

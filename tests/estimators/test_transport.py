@@ -19,7 +19,8 @@ from leadline import InputError
 from leadline.estimators import ConfidenceTransport, ThresholdedTransport, load
 from leadline.estimators.base import Reduced
 from leadline.estimators.samples import Sample
-from leadline.estimators.transport import TransportEstimator, _matching_cost, _pieces
+from leadline.estimators.transport import _matching_cost, _pieces
+from leadline.estimators.transport_base import TransportEstimator
 from leadline.numeric import log_softmax
 
 Array = NDArray[np.float64]
@@ -152,7 +153,7 @@ def test_cott_on_the_source_is_the_source_accuracy(solver: Any, c: int) -> None:
 def test_exact_source_and_dual_target_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     source, labels = classifier(700, 8, 10, tilt=0.4)
     model = ThresholdedTransport().fit(source, labels)
-    monkeypatch.setattr("leadline.estimators.transport._EXACT_ROWS", 100)
+    monkeypatch.setattr("leadline.estimators.transport_base._EXACT_ROWS", 100)
     estimate = model.estimate(source)
     assert estimate.diagnostics["solver"] == "dual"
     np.testing.assert_allclose(estimate.accuracy, model.source_accuracy_, atol=1e-9)
@@ -198,7 +199,7 @@ def test_a_sample_and_the_near_rows_give_what_all_rows_do(
     target, _ = classifier(n, c, 6, tilt=0.6)
     target[: n // 4] = np.round(target[: n // 4])  # some ties
     whole = model.estimate(target)
-    monkeypatch.setattr("leadline.estimators.transport._SOLVED_ROWS", room)
+    monkeypatch.setattr("leadline.estimators.transport_base._SOLVED_ROWS", room)
     found = model.estimate(target)
     np.testing.assert_allclose(found.accuracy, whole.accuracy, atol=1e-7)
     assert found.diagnostics["duality_gap"] < 1e-6

@@ -16,7 +16,7 @@ import leadline as ll
 from command_line import Run
 from leadline import InputError, Outputs, read_outputs
 from leadline.report.assumptions import check_agreement, check_width, worst
-from leadline.report.content import build_report
+from leadline.report.building import build_report
 from leadline.report.lines import MOST_SEGMENTS
 from leadline.report.page import MOST_BYTES, html_page, json_text, markdown
 from leadline.report.pictures import MOST_TARGETS, detailed_targets, report_pictures

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from leadline.data.outputs import Outputs
-from leadline.report.content import build_report
+from leadline.report.building import build_report
 from leadline.report.page import html_page, json_text
 from leadline.report.pictures import report_pictures
 from leadline.results.gate import Gate

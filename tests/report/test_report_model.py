@@ -15,7 +15,7 @@ import leadline as ll
 from command_line import Run
 from leadline import InputError, Outputs, read_outputs
 from leadline.data.files import write_outputs
-from leadline.report.content import build_report, kept_source
+from leadline.report.building import build_report, kept_source
 from leadline.report.page import html_page
 from leadline.report.pictures import report_pictures
 from leadline.results.gate import Gate

@@ -15,7 +15,7 @@ import leadline as ll
 from leadline import Outputs
 from leadline.report.advice import gate_verdict, labels_needed
 from leadline.report.assumptions import check_outside, check_shift
-from leadline.report.content import build_report
+from leadline.report.building import build_report
 from leadline.report.page import html_page, markdown
 from leadline.results.gate import Gate
 from leadline.results.shift import Shift, ShiftKind

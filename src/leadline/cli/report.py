@@ -150,7 +150,7 @@ def report(
     `leadline report model.leadline monday.npz --by country --min-accuracy 0.85 -o report.html`
     """  # fmt: skip
     require_matplotlib()
-    from leadline.report.content import build_report
+    from leadline.report.building import build_report
     from leadline.report.page import REPORT_FORMATS
     from leadline.report.pictures import report_pictures
 
@@ -245,7 +245,7 @@ def _learn_from(
     """Read the source, or a model and perhaps its source."""
     from leadline.data.files import read_outputs
     from leadline.estimators import load
-    from leadline.report.content import kept_source
+    from leadline.report.building import kept_source
 
     if not is_model(given[0]):
         source = read_outputs(given[0], classes=classes, columns=columns, memory_limit=memory_limit)

@@ -17,8 +17,8 @@ treats equal rows equally.
 
 Of many rows, a sample shows where the potentials are, and how far they may be off. Only rows whose best label is ahead
 of the next by less than that can go elsewhere at the potentials of all rows; the others are settled. So a pass that
-counts the settled rows and keeps the near ones (:mod:`leadline.estimators.transport`) leaves a small problem with the
-same solution.
+counts the settled rows and keeps the near ones (:mod:`leadline.estimators.transport_base`) leaves a small problem with
+the same solution.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def report_pictures(report: Report, source: Outputs, targets: Mapping[str, Outpu
     Parameters
     ----------
     report
-        What :func:`leadline.report.content.build_report` returned.
+        What :func:`leadline.report.building.build_report` returned.
     source, targets
         The outputs it was built from; only aggregates of them are drawn.
     """
