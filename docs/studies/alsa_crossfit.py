@@ -58,13 +58,19 @@ def cases(folder: Path) -> Iterator[tuple[str, Outputs, list[Outputs]]]:
     files = sorted(folder.glob("target_*.npz"))
     targets = [read_outputs(path) for path in files[:: max(1, len(files) // TARGETS)]]
     yield "shift", source, [part(target, rng.permutation(len(target))[:MOST_ROWS]) for target in targets]
+    for kind, known, other in halves(source, rng):
+        yield kind, known, [other]
+
+
+def halves(source: Outputs, rng: np.random.Generator) -> Iterator[tuple[str, Outputs, Outputs]]:
+    """Yield pairs of halves of a source, one to fit on and one to estimate, with their kind."""
     for kind, whole, most in (
         ("half", source, len(source)),
         (f"{FEW_ROWS} rows", source, FEW_ROWS),
         ("unequal classes", thinned(source, rng), len(source)),
     ):
         order = rng.permutation(len(whole))
-        yield kind, part(whole, order[: len(whole) // 2][:most]), [part(whole, order[len(whole) // 2 :])]
+        yield kind, part(whole, order[: len(whole) // 2][:most]), part(whole, order[len(whole) // 2 :])
 
 
 def measure() -> list[dict[str, Any]]:
