@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
-from leadline.numeric import golden_section, sigmoid
+from leadline.numeric import find_root, sigmoid
 
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
@@ -18,8 +18,8 @@ _MOST_BINS, _BIN_ROWS = 10, 20  # of confidence; 5 and 20 bins do alike (docs/wh
 def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
     """Return the temperature that minimises the negative log-likelihood of the labels.
 
-    The loss is convex in 1/T, so that a bounded search on log T finds the minimum. A classifier without a single
-    error has none: the search ends at the lower bound of ``TEMPERATURE_RANGE``.
+    The loss is convex in 1/T, so that it is least where its derivative is zero. A classifier without a single error
+    has no such place: the search ends at the lower bound of ``TEMPERATURE_RANGE``.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ def fit_temperature(logits: FloatArray, labels: IntArray) -> float:
     shifted = shifted - shifted.max(axis=1, keepdims=True)
     of_label = shifted[np.arange(len(shifted)), labels]
 
-    def loss(log_temperature: float) -> float:
-        scale = np.exp(-log_temperature)
-        return float(np.mean(np.log(np.exp(shifted * scale).sum(axis=1)) - of_label * scale))
+    def slope(log_temperature: float) -> float:
+        powers = np.exp(shifted * np.exp(-log_temperature))
+        return float(np.mean(of_label - np.einsum("ij,ij->i", powers, shifted) / powers.sum(axis=1)))
 
-    return float(np.exp(golden_section(loss, *np.log(TEMPERATURE_RANGE))))
+    return float(np.exp(find_root(slope, *np.log(TEMPERATURE_RANGE))))
 
 
 def fit_bias(logits: FloatArray, labels: IntArray) -> float:

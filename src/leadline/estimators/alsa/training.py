@@ -19,7 +19,7 @@ from leadline.data.outputs import FloatArray
 from leadline.estimators.alsa.constants import CONSTANTS, DEFAULTS
 from leadline.estimators.alsa.kernels import AnchorField, Gradients, Kernel
 from leadline.estimators.alsa.kernels.base import MEAN_DECAY, SQUARE_DECAY, unit_rows
-from leadline.numeric import sigmoid
+from leadline.numeric import find_root, sigmoid
 
 PARTS = ("anchors", "peaks", "widths")
 Init = Literal["balanced", "sample", "random"]
@@ -163,7 +163,8 @@ def place(
         float(np.log(min(CONSTANTS.least_influence / typical, CONSTANTS.unified_peak))),
         float(np.log(CONSTANTS.unified_peak)),
     )
-    log_peak = _solve(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()), float(correct.mean()), bounds)
+    accuracy = float(correct.mean())
+    log_peak = find_root(lambda peak: float(sigmoid(np.exp(peak) * influence).mean()) - accuracy, *bounds)
     field = AnchorField(field.anchors, kernel.asarray(np.exp(log_peak) * signs), field.widths, power)
     return Placed(field, others, width_search)
 
@@ -175,12 +176,12 @@ def _search_width(
     some = kernel.asarray(positions[:: max(1, len(positions) // CONSTANTS.anchor_sample)])
     ones = np.ones(len(some))
 
-    def mean_decay(log_width: float) -> float:
+    def excess(log_width: float) -> float:
         equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
-        return float(kernel.influence(neighbours, equal).mean())
+        return float(kernel.influence(neighbours, equal).mean()) - target
 
-    found = _solve(mean_decay, target, CONSTANTS.log_widths)
-    return found, "at_limit" if mean_decay(CONSTANTS.log_widths[1]) > target else "solved"
+    found = find_root(excess, *CONSTANTS.log_widths, tolerance=1e-6)  # decays are single floats
+    return found, "at_limit" if found == CONSTANTS.log_widths[1] else "solved"
 
 
 def train(
@@ -253,16 +254,3 @@ class _Adam:
         rates = (rate, 1.0 / (1.0 - SQUARE_DECAY**self._steps))
         for part, mean in self._means.items():
             self._kernel.descend(self._values[part], getattr(gradients, part), mean, self._squares[part], rates)
-
-
-def _solve(function: Callable[[float], float], target: float, bounds: tuple[float, float]) -> float:
-    """Return where a monotone function comes nearest to the target within the bounds, by bisection."""
-    low, high = bounds
-    rising = function(high) > function(low)
-    for _ in range(30):
-        middle = (low + high) / 2
-        if (function(middle) < target) == rising:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
