@@ -8,7 +8,7 @@ frequencies drawn from a Dirichlet distribution. Writes trust.json beside this f
 "unseen" is what to expect of data unlike these: each of nine families (six suites, the tables taken apart) is estimated
 with what does best on the other eight: which single method, how much of the answer is ALSA's, and how wide intervals
 must be for 90 %; "unseen suites" the same with the six suites. "by distance" is the error by how far the target is from
-the source.
+the source. "two models": of two models of one task on the same target, how often `auto` finds out which is the better.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,41 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     return found
 
 
+def task(model: str, suite: str) -> str:
+    """Return what a model was trained for, as its name and suite say."""
+    words = {"amazon_blitzer": 2, "citation_domains": 1, "tabular_time": -1}
+    return "_".join(model.split("_")[: words[suite]]) if suite in words else ""
+
+
+def two_models(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return of each suite, and of all, what `auto` says of pairs of models on the same target."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["method"] == "auto" and row["kind"] == "as is":
+            suite = row["suite"]
+            groups.setdefault((suite, task(row["model"], suite), row["target"]), []).append(row)
+    pairs = [(key[0], one, other) for key, group in groups.items() for one, other in combinations(group, 2)]
+    found = []
+    for suite in [*dict.fromkeys(key for key, _, _ in pairs), "all"]:
+        mine = [(one, other) for key, one, other in pairs if suite in ("all", key)]
+        errors = np.array([[row["estimate"] - row["truth"] for row in pair] for pair in mine])
+        apart, truly = (np.array([one[name] - other[name] for one, other in mine]) for name in ("estimate", "truth"))
+        right = np.sign(apart) == np.sign(truly)
+        far = np.abs(apart) > 0.05
+        disjoint = np.array([one["low"] > other["high"] or other["low"] > one["high"] for one, other in mine])
+        found.append(
+            {
+                "suite": suite, "pairs": len(mine), "errors of one sign": float(np.mean(errors.prod(axis=1) > 0)),
+                "mae": float(np.mean(np.abs(errors))), "mae of the difference": float(np.mean(np.abs(apart - truly))),
+                "right": float(right.mean()), "more than 5 points apart": int(far.sum()),
+                "right of these": float(right[far].mean()) if far.any() else None,
+                "intervals apart": int(disjoint.sum()),
+                "right of those": float(right[disjoint].mean()) if disjoint.any() else None,
+            }
+        )  # fmt: skip
+    return found
+
+
 def main() -> None:
     """Run the study and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -174,8 +209,9 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
     summary = summarise(rows)
     found = {"version": __version__, "rows": summary, "by distance": by_distance(rows)}
     found |= {"unseen": unseen(rows, "family"), "unseen suites": unseen(rows, "suite")}
+    found["two models"] = two_models(rows)
     path.write_text(json.dumps(found, indent=1) + "\n")
-    for row in [*found["unseen"], *found["unseen suites"]]:
+    for row in [*found["unseen"], *found["unseen suites"], *found["two models"]]:
         print(json.dumps(row))
     for row in summary:
         print(
