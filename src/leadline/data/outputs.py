@@ -284,7 +284,7 @@ def as_logits(value: Any, *, name: str = "logits", n_classes: int | None = None,
         _refuse_unusable(array, name)
     if not partial and low == high:
         raise InputError(
-            f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0]}. "
+            f"{name} must tell the classes apart; all {n} x {c} values are {array.flat[0] + 0.0}. "
             "Check that the model's real outputs were stored."
         )
     if not partial and are_probabilities(array):

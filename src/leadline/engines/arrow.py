@@ -184,7 +184,7 @@ class Stream:
         if not total.n_rows:
             raise InputError("no rows are left: the files are empty, bad, or none of their rows meets the condition.")
         if self.low == self.high:
-            raise InputError(f"logits must tell the classes apart; all values are {self.low}.")
+            raise InputError(f"logits must tell the classes apart; all values are {self.low + 0.0}.")
         if self.softmaxed:
             raise InputError(f"logits {NOT_PROBABILITIES}")
         if not first and len(self.bad) > known_bad:
