@@ -1,4 +1,4 @@
-"""Write the tables of results/measured.json into the pages that show them.
+"""Write the tables of results/measured.json and of docs/studies into the pages that show them.
 
 A page marks the place of a table, and what is between the marks is replaced::
 
@@ -29,10 +29,12 @@ from leadline.bench.result_tables import (
     target_tables,
 )
 from leadline.results.render import Document, Table, render
+from study_tables import study_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-PAGES = tuple(ROOT / "docs" / name for name in ("benchmark.md", "benchmark-tables.md", "graphs.md"))
+_DOCS = ("benchmark.md", "benchmark-tables.md", "graphs.md", "which-method.md", "guides/release.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / name for name in _DOCS))
 _PART = re.compile(r"(<!-- measured: (?P<name>.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
@@ -57,6 +59,7 @@ def parts(measured: Mapping[str, Any]) -> dict[str, str]:
         "networks": [*network_tables(graphs), *target_tables(graphs)],
         "graphs beside the paper's": graph_tables(graphs, reported, wanted=False),
         "everything": result_document(measured, reported).tables,
+        **study_tables(),
     }
     return {name: render(Document([], [], found), "md", Console()) for name, found in tables.items()}
 

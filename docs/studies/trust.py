@@ -99,18 +99,22 @@ def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def by_distance(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return mean error and the error that one in ten exceeds, of targets as they are, by distance from the source."""
+    """Return errors, also the one that one in ten exceeds, and intervals of targets as they are, by distance."""
     found = []
     for low, high in pairwise(DISTANCES):
         for method in dict.fromkeys(row["method"] for row in rows):
-            errors = [
-                abs(row["estimate"] - row["truth"])
-                for row in rows
-                if row["method"] == method and row["kind"] == "as is" and low <= row["distance"] < high
-            ]
-            if errors:
-                figures = {"mae": float(np.mean(errors)), "ninth_tenth": float(np.quantile(errors, 0.9))}
-                found.append({"from": low, "to": high, "method": method, "pairs": len(errors), **figures})
+            mine = [row for row in rows if row["method"] == method and row["kind"] == "as is"]
+            mine = [row for row in mine if low <= row["distance"] < high]
+            if mine:
+                errors = [abs(row["estimate"] - row["truth"]) for row in mine]
+                found.append(
+                    {
+                        "from": low, "to": high, "method": method, "pairs": len(mine), "mae": float(np.mean(errors)),
+                        "ninth_tenth": float(np.quantile(errors, 0.9)),
+                        "coverage": float(np.mean([row["low"] <= row["truth"] <= row["high"] for row in mine])),
+                        "width": float(np.mean([row["high"] - row["low"] for row in mine])),
+                    }
+                )  # fmt: skip
     return found
 
 
