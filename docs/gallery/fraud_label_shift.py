@@ -125,5 +125,5 @@ plt.show()
 # The estimate says that precision rises, and it does. It is too optimistic by six points of precision and ten of
 # recall, and most intervals of the recall miss from week 6 on: three frauds in ten look almost like anybody's payment,
 # and what cannot be seen in the scores cannot be counted. On the web the accuracy is four points lower than estimated,
-# inside the interval. In week 6, the first of the wave, the estimated precision is ten points too high, and its interval
-# misses.
+# inside the interval. In week 6, the first of the wave, the estimated precision is ten points too high, and its
+# interval misses.
