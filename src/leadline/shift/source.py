@@ -13,6 +13,7 @@ from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
+from leadline.shift.cells import MovedRows
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -185,13 +186,13 @@ class SourceProfile:
         return top_two(self.log_probabilities(self.logits))
 
     @cached_property
-    def explained_rows(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Calibrated log-probabilities of some rows, their labels, and other rows' centred scores to serve as noise."""
+    def moved_rows(self) -> MovedRows:
+        """Some rows of the sample, and what moves make of them: what targets are explained by."""
         scores = self.log_probabilities(self.logits)
         n, c = scores.shape
         few = slice(max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // c)))
         centred = scores - scores.mean(axis=0)
-        return scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few]
+        return MovedRows(scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few])
 
 
 def _biased(logits: FloatArray, bias: float) -> FloatArray:
