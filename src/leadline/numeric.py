@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from leadline import rowwise
 from leadline.data.outputs import FloatArray
+from leadline.rowwise import WORTH_IT_FROM
 
 Array = NDArray[np.float64]
 _Float = TypeVar("_Float", bound=np.floating[Any])
@@ -44,7 +45,7 @@ def _across(combine: np.ufunc, values: NDArray[_Float]) -> NDArray[_Float]:
 
 def _compiled(values: FloatArray) -> bool:
     """Say whether an array is worth the compiled loops; NumPy is as fast with single precision."""
-    return values.dtype == np.float64 and values.size >= rowwise.WORTH_IT_FROM
+    return values.dtype == np.float64 and values.size >= WORTH_IT_FROM
 
 
 def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
@@ -53,7 +54,7 @@ def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.floa
     The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
     1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
     """
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.log_softmax(logits, temperature)
     shifted = _copied(logits, np.float64)
     shifted -= _across(np.maximum, shifted)
@@ -122,7 +123,7 @@ def read(
     entropy: bool = False,
 ) -> rowwise.Reading:
     """Return what softmax(logits / temperature + bias) says of one class of each row: see :func:`rowwise.read`."""
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.read(logits, temperature, bias=bias, classes=classes, entropy=entropy)
     scores = _copied(logits, np.float64)
     scores /= temperature
@@ -145,7 +146,7 @@ def read(
 
 def assign(logits: FloatArray, temperature: float, potentials: Array) -> rowwise.Assigned:
     """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.assign(logits, temperature, potentials)
     probabilities = softmax(np.asarray(logits, dtype=np.float64) / temperature)
     scores = probabilities + potentials

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, top_two
+from leadline.shift.calibration import ROUNDING
 
 SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
 NOISES = (0.0, 0.4)  # share of another row's logits mixed in
@@ -26,10 +27,10 @@ def bin_edges(*odds: FloatArray) -> Array:
 
 
 def bins_of(odds: FloatArray, edges: Array) -> NDArray[np.intp]:
-    """Return the bin of log-odds of any shape; those at an edge are below it."""
+    """Return the bin of log-odds of any shape; those at an edge are below it, and those next to it by rounding."""
     bins = np.zeros(odds.shape, dtype=np.intp)
     for edge in edges:
-        bins += odds > edge
+        bins += odds > edge + ROUNDING * abs(edge)
     return bins
 
 
