@@ -120,7 +120,8 @@ def peers(sweep: Sweep, limit: float, interpreters: dict[str, str | None]) -> It
         if python is None:
             continue
         for size in sweep.sizes:
-            found = run(name, limit, python, **{**sweep.fixed, sweep.by: size})
+            arguments: dict[str, Any] = {**sweep.fixed, sweep.by: size}
+            found = run(name, limit, python, **arguments)
             yield _point(sweep, name, size, found)
             if isinstance(found, str):
                 break

@@ -193,9 +193,8 @@ def main() -> None:
         report("read", reading, None)
         for name, work in (("spark read", spark_read), ("spark copy", spark_copy)) if options.spark else ():
             found[name] = apart(work, log, root)
-            print(
-                f"{name:32} {found[name]['seconds']:8.1f} s  {found[name]['seconds'] / options.rows * 1e9:6.0f} ns a row"
-            )
+            seconds = found[name]["seconds"]
+            print(f"{name:32} {seconds:8.1f} s  {seconds / options.rows * 1e9:6.0f} ns a row")
         for method in options.methods.split(","):
             model = root / f"{method}.leadline"
             leadline.make(method).fit(logits, labels).save(model)

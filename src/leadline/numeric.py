@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from leadline import rowwise
 from leadline.data.outputs import FloatArray
@@ -33,7 +33,7 @@ def sigmoid(x: FloatArray) -> Array:
     return np.asarray(np.where(np.asarray(x) >= 0, 1.0, decay) / (1.0 + decay))
 
 
-def _copied(values: FloatArray, dtype: DTypeLike = None) -> FloatArray:
+def _copied(values: NDArray[Any], dtype: type[_Float]) -> NDArray[_Float]:
     """Return a copy, shape (n, c), by columns where there are few: along short rows NumPy takes ten times as long."""
     return np.array(values, dtype=dtype, order="F" if values.shape[1] < _FEW_COLUMNS else "C")
 
@@ -82,7 +82,7 @@ def top_two(
     best = logits[rows, top]
     if logits.shape[1] == 2:
         return top, 1 - top, best - logits[rows, 1 - top]
-    rest = _copied(logits)
+    rest = _copied(logits, logits.dtype.type)
     rest[rows, top] = -np.inf
     second = rest.argmax(axis=1)
     highest = rest[rows, second]
@@ -103,7 +103,7 @@ def softmax_with_total(logits: FloatArray, bias: Array | None = None) -> tuple[F
     """Return softmax(logits + bias), shape (n, c), and the logarithms of its denominators, shape (n,)."""
     if _compiled(logits):
         return rowwise.softmax(logits, bias=bias)
-    exponentials = _copied(logits)
+    exponentials = _copied(logits, logits.dtype.type)
     if bias is not None:
         exponentials += bias.astype(logits.dtype)
     highest = _across(np.maximum, exponentials)

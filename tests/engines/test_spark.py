@@ -207,8 +207,8 @@ def test_wrong_columns(spark: Any, lake: Path, make_outputs: Maker) -> None:
 def test_command(spark: Any, lake: Path, make_outputs: Maker, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "doc.leadline"
     fitted("doc", make_outputs).save(path)
-    words = ("estimate", path, lake, "--by", "week,country", "--where", "time >= '2026-01-05'", "--format", "json")
-    words = (*words, "--together")
+    of_late = ("--where", "time >= '2026-01-05'")
+    words = ("estimate", path, lake, "--by", "week,country", "--together", *of_late, "--format", "json")
     here, there = run(*words).data, run(*words, "--engine", "spark").data
     assert [row["group"] for row in here] == [row["group"] for row in there]
     for one, other in zip(here, there, strict=True):

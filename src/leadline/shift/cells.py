@@ -113,7 +113,7 @@ class MovedRows:
     @property
     def odds(self) -> FloatArray:
         """Shape (n,): log-odds of the rows as they are."""
-        return self._odds[SCALES.index(1.0)]
+        return np.asarray(self._odds[SCALES.index(1.0)])
 
     def at(self, noise: float, scale: float) -> FloatArray:
         """Return the rows with noise, flatter or sharper, shape (n, c)."""

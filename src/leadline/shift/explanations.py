@@ -91,7 +91,7 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
     as_is, wanted = (histogram(rows, edges, c) for rows in (source, target))
     floor = float(noise_floor(wanted, as_is, len(target[0]), len(source[0])))
     return Unchanged(
-        distance=float(np.sqrt(max(squared_distance(wanted, as_is) - floor, 0.0))),
+        distance=float(np.sqrt(max(float(squared_distance(wanted, as_is)) - floor, 0.0))),
         noise=float(np.sqrt(max(floor, 0.0))),
         share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
     )

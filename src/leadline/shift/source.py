@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
-from leadline.numeric import WORTH_IT_FROM, Array, log_softmax, read, sigmoid, top_two
+from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
+from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.cells import MovedRows, TopTwo
 from leadline.shift.priors import restoring_bias
