@@ -9,6 +9,9 @@
 # make release-check   build, check, install in empty environments and use what would be released; needs a registry
 # make bench-speed   speed side by side with plain PyTorch, and starts of processes; writes benchmarks/results/speed.json
 #                    and startup.json
+# make bench-growth  seconds and memory of every method against rows, classes and groups, beside the machine's limits;
+#                    hours, or with QUICK=1 a quarter of one, into bench-growth/; NANNYML and QUAPY name interpreters that
+#                    have them, FILES=100000000 adds a log of so many rows
 # make bench-alarms  false alarms and delays of the monitor, simulated and real; writes benchmarks/results/alarms.json
 # make bench-monitor what the monitor costs; writes benchmarks/results/monitor.json
 # make bench-footprint   installed size and import time beside NannyML and Evidently; writes docs/footprint.md
@@ -28,7 +31,7 @@ SUITES := logits-citation-domains logits-mnist logits-amazon-blitzer logits-bank
 SWEPT := logits-citation-domains logits-cifar10c mnist-raw citation-graphs amazon-reviews-domains
 EXPERIMENTS := ablation init alpha anchors rectify ablation-paper init-paper alpha-paper anchors-paper
 
-.PHONY: demo test test-long lint fuzz bench-speed bench-alarms bench-monitor bench-measure gallery docs release-check bench-footprint clean
+.PHONY: demo test test-long lint fuzz bench-speed bench-growth bench-alarms bench-monitor bench-measure gallery docs release-check bench-footprint clean
 
 demo: .venv/core
 	$(BIN)/leadline demo --force
@@ -70,6 +73,10 @@ bench-speed: .venv/dev
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/startup.py
 
+bench-growth: .venv/dev
+	$(BIN)/python benchmarks/growth.py $(if $(QUICK),--quick --out bench-growth) $(if $(FILES),--files $(FILES)) \
+	  $(if $(NANNYML),--nannyml $(NANNYML)) $(if $(QUAPY),--quapy $(QUAPY))
+
 bench-alarms: .venv/dev
 	LEADLINE_DATA=$(DATA) $(BIN)/python benchmarks/alarms.py
 
@@ -108,4 +115,4 @@ bench-measure: .venv/dev
 	touch $@
 
 clean:
-	rm -rf .venv build dist fuzz-results leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache site
+	rm -rf .venv build dist fuzz-results bench-growth leadline-demo leadline-monitor-demo .mypy_cache .ruff_cache .pytest_cache site

@@ -7,25 +7,12 @@ from typing import Any
 
 import numpy as np
 import ot
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 import leadline as ll
 from leadline.numeric import read
+from rows import Logits, make_target, source_size
 from timing import Row, least_times
-
-Logits = NDArray[np.float32]
-
-
-def make_target(n: int, c: int, seed: int) -> tuple[Logits, NDArray[np.int64]]:
-    """Logits of a classifier that is right four times in five; with a seed, those of a class are too large."""
-    rng = np.random.default_rng([seed, c])
-    labels, rows = rng.integers(c, size=n), np.arange(n)
-    logits = rng.standard_normal(size=(n, c), dtype=np.float32)
-    logits[rows, labels] += 3.0
-    logits[rows, (labels + 1) % c] += rng.uniform(0.0, 3.0, size=n).astype(np.float32)
-    logits[:, 0] += 0.3 * bool(seed)
-    return logits, labels
 
 
 def targets(n: int, c: int) -> Callable[[int], Logits]:
@@ -35,7 +22,7 @@ def targets(n: int, c: int) -> Callable[[int], Logits]:
 
 def fitted(method: str, c: int, **options: Any) -> Any:
     """Return an estimator that knows a source of 5,000 rows, 10,000 of many classes."""
-    return ll.make(method, **options).fit(*make_target(5_000 if c < 1_000 else 10_000, c, 0))
+    return ll.make(method, **options).fit(*make_target(source_size(c), c, 0))
 
 
 def confidence_rows(repeats: int) -> Iterable[Row]:

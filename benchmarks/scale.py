@@ -6,7 +6,9 @@ Writes a log in Parquet files to a folder (removed afterwards), then measures, e
 
 - read: all logits of the log through the same scanner, and nothing else;
 - kernel: the method's ``reduce`` on blocks that are in memory already, on all cores, for as many rows;
-- stream: ``leadline.engines.arrow.estimate_files``, whole and by 10,000 groups, with its peak memory.
+- stream: ``leadline.engines.arrow.estimate_files``, whole and by 10,000 groups, with its peak memory;
+- with ``--spark``, on Spark on this machine: reading alone, and reading with a copy of every row to Python, the best of
+  three each; what they are apart is the cost of that copy. Processor time and memory are the Java machine's, not shown.
 
 The aim: stream <= 2 (read + kernel), and less than 1 GB of memory.
 """
@@ -19,7 +21,7 @@ import multiprocessing
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,42 @@ def stream_grouped(folder: str, model: str) -> dict[str, float]:
     return stream(folder, model, ("week", "segment"))
 
 
+def spark_read(folder: str, model: str) -> dict[str, float]:
+    """Read all logits in the Java machine."""
+    del model
+    return _on_spark(folder, lambda df: df)
+
+
+def spark_copy(folder: str, model: str) -> dict[str, float]:
+    """Read all logits, and bring every row to Python."""
+    del model
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        rows = sum(batch.num_rows for batch in batches)
+        yield pa.RecordBatch.from_pydict({"rows": [rows]})
+
+    return _on_spark(folder, lambda df: df.mapInArrow(count, "rows long"))
+
+
+def _on_spark(folder: str, work: Callable[[Any], Any]) -> dict[str, float]:
+    """Return the least seconds of three runs on Spark on this machine, after one that does not count."""
+    from pyspark.sql import SparkSession
+
+    builder: Any = SparkSession.builder
+    local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false"}
+    session = builder.master("local[*]").config(map=local | {"spark.log.level": "OFF"}).getOrCreate()
+    df = session.read.parquet(folder).select("logits")
+    rows, seconds = df.count(), []
+    for _ in range(4):
+        started = time.perf_counter()
+        work(df).write.format("noop").mode("overwrite").save()
+        seconds.append(time.perf_counter() - started)
+    session.stop()
+    return {"seconds": min(seconds[1:]), "rows": rows}
+
+
 def apart(work: Callable[[str, str], dict[str, float]], folder: Path, model: Path) -> dict[str, float]:
     """Run in a fresh process, and add its peak memory in bytes."""
     receive, send = multiprocessing.get_context("spawn").Pipe(duplex=False)
@@ -139,6 +177,7 @@ def main() -> None:
     parser.add_argument("--methods", default="ac,alsa-g")
     parser.add_argument("--folder", type=Path, default=None, help="where to put the log; a temporary folder by default")
     parser.add_argument("--json", type=Path, default=None, help="write the measurements here too")
+    parser.add_argument("--spark", action="store_true", help="also what Spark's copy of the rows to Python costs")
     options = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="leadline-scale-", dir=options.folder))
     try:
@@ -152,6 +191,10 @@ def main() -> None:
             "rows": options.rows, "classes": options.classes, "bytes": size, "cores": core_count(), "read": reading,
         }  # fmt: skip
         report("read", reading, None)
+        for name, work in (("spark read", spark_read), ("spark copy", spark_copy)) if options.spark else ():
+            found[name] = apart(work, log, root)
+            seconds = found[name]["seconds"]
+            print(f"{name:32} {seconds:8.1f} s  {seconds / options.rows * 1e9:6.0f} ns a row")
         for method in options.methods.split(","):
             model = root / f"{method}.leadline"
             leadline.make(method).fit(logits, labels).save(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
 from statistics import NormalDist
 from typing import Any, TypeVar
 
@@ -13,9 +12,11 @@ from numpy.typing import NDArray
 
 from leadline import rowwise
 from leadline.data.outputs import FloatArray
+from leadline.rowwise import WORTH_IT_FROM
 
 Array = NDArray[np.float64]
 _Float = TypeVar("_Float", bound=np.floating[Any])
+_FEW_COLUMNS = 32
 
 
 def sigmoid(x: FloatArray) -> Array:
@@ -32,19 +33,19 @@ def sigmoid(x: FloatArray) -> Array:
     return np.asarray(np.where(np.asarray(x) >= 0, 1.0, decay) / (1.0 + decay))
 
 
-def _across(combine: np.ufunc, values: NDArray[_Float]) -> NDArray[_Float]:
-    """Return the sum or the maximum of each row, shape (n, 1).
+def _copied(values: NDArray[Any], dtype: type[_Float]) -> NDArray[_Float]:
+    """Return a copy, shape (n, c), by columns where there are few: along short rows NumPy takes ten times as long."""
+    return np.array(values, dtype=dtype, order="F" if values.shape[1] < _FEW_COLUMNS else "C")
 
-    Of few columns one by one, in the same order: a reduction along so short an axis takes NumPy ten times as long.
-    """
-    if values.shape[1] < 8:
-        return np.asarray(reduce(combine, values.T))[:, None]
+
+def _across(combine: np.ufunc, values: NDArray[_Float]) -> NDArray[_Float]:
+    """Return the sum or the maximum of each row, shape (n, 1)."""
     return np.asarray(combine.reduce(values, axis=1, keepdims=True))
 
 
 def _compiled(values: FloatArray) -> bool:
     """Say whether an array is worth the compiled loops; NumPy is as fast with single precision."""
-    return values.dtype == np.float64 and values.size >= rowwise.WORTH_IT_FROM
+    return values.dtype == np.float64 and values.size >= WORTH_IT_FROM
 
 
 def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.float64]:
@@ -53,9 +54,9 @@ def log_softmax(logits: FloatArray, temperature: float = 1.0) -> NDArray[np.floa
     The largest entry keeps its precision when the confidence is 1 to the last bit: ``log p = -log1p(rest)`` tells
     1 - 1e-20 from 1 - 1e-30, on which thresholded methods depend to break ties.
     """
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.log_softmax(logits, temperature)
-    shifted = np.array(logits, dtype=np.float64)
+    shifted = _copied(logits, np.float64)
     shifted -= _across(np.maximum, shifted)
     shifted /= temperature
     top = shifted.argmax(axis=1)
@@ -78,8 +79,10 @@ def top_two(
         return rowwise.top_two(logits, top)
     rows = np.arange(len(logits))
     top = logits.argmax(axis=1) if top is None else top
-    rest = logits.copy()
-    best = rest[rows, top]
+    best = logits[rows, top]
+    if logits.shape[1] == 2:
+        return top, 1 - top, best - logits[rows, 1 - top]
+    rest = _copied(logits, logits.dtype.type)
     rest[rows, top] = -np.inf
     second = rest.argmax(axis=1)
     highest = rest[rows, second]
@@ -100,7 +103,9 @@ def softmax_with_total(logits: FloatArray, bias: Array | None = None) -> tuple[F
     """Return softmax(logits + bias), shape (n, c), and the logarithms of its denominators, shape (n,)."""
     if _compiled(logits):
         return rowwise.softmax(logits, bias=bias)
-    exponentials: FloatArray = logits.copy() if bias is None else logits + bias.astype(logits.dtype)
+    exponentials = _copied(logits, logits.dtype.type)
+    if bias is not None:
+        exponentials += bias.astype(logits.dtype)
     highest = _across(np.maximum, exponentials)
     exponentials -= highest
     np.exp(exponentials, out=exponentials)
@@ -118,11 +123,12 @@ def read(
     entropy: bool = False,
 ) -> rowwise.Reading:
     """Return what softmax(logits / temperature + bias) says of one class of each row: see :func:`rowwise.read`."""
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.read(logits, temperature, bias=bias, classes=classes, entropy=entropy)
-    scores = np.asarray(logits, dtype=np.float64) / temperature
+    scores = _copied(logits, np.float64)
+    scores /= temperature
     if bias is not None:
-        scores = scores + bias
+        scores += bias
     chosen = scores.argmax(axis=1) if classes is None else classes
     scores -= _across(np.maximum, scores)
     own = of_class(scores, chosen)
@@ -140,7 +146,7 @@ def read(
 
 def assign(logits: FloatArray, temperature: float, potentials: Array) -> rowwise.Assigned:
     """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
-    if logits.size >= rowwise.WORTH_IT_FROM:
+    if logits.size >= WORTH_IT_FROM:
         return rowwise.assign(logits, temperature, potentials)
     probabilities = softmax(np.asarray(logits, dtype=np.float64) / temperature)
     scores = probabilities + potentials

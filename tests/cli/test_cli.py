@@ -18,7 +18,7 @@ from typer.main import get_command
 import leadline
 from command_line import Result, Run
 from leadline import read_outputs
-from leadline.cli import COMMANDS, build_app
+from leadline.cli.application import COMMANDS, build_app
 
 
 # ---------------------------------------------------------------------------------------------- documentation

@@ -15,7 +15,7 @@ import pytest
 import leadline
 from command_line import Run
 from leadline.bench.datasets import SUITES
-from leadline.cli import COMMANDS
+from leadline.cli.application import COMMANDS
 from leadline.cli.figure import FIGURES
 from leadline.results.render import RENDERERS
 

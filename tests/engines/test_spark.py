@@ -110,6 +110,23 @@ def test_spark_is_local(method: str, keys: tuple[str, ...], spark: Any, lake: Pa
         np.testing.assert_allclose(found[group], numbers, atol=1e-6)
 
 
+def test_many_partitions_are_merged_as_a_tree(
+    spark: Any, lake: Path, make_outputs: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at a time: seven partitions take two levels before the last one."""
+    from leadline.engines import spark as engine
+    from leadline.engines.sparkworker import Orders
+
+    monkeypatch.setattr(engine, "FAN_IN", 2)
+    model, df = fitted("auto", make_outputs), spark.read.parquet(str(lake)).repartition(7)
+    merged = engine.Job(df, model, "logits", ["country"])
+    plan = merged._merged(merged._partial_sums(Orders(model.start(), {}), total=True), engine._adder(["country"], None))
+    assert str(plan._jdf.queryExecution().logical()).count("FlatMapGroupsInArrow") == 2
+    found = as_groups(engine.estimate(df, model, logits="logits", by=["country"]), "country")
+    for group, numbers in local_groups(model, lake, "country").items():
+        np.testing.assert_allclose(found[group], numbers, atol=1e-6)
+
+
 def test_an_executor_dies_half_way(spark: Any, lake: Path, make_outputs: Maker) -> None:
     from leadline.engines.spark import estimate
 
@@ -190,11 +207,13 @@ def test_wrong_columns(spark: Any, lake: Path, make_outputs: Maker) -> None:
 def test_command(spark: Any, lake: Path, make_outputs: Maker, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "doc.leadline"
     fitted("doc", make_outputs).save(path)
-    words = ("estimate", path, lake, "--by", "week,country", "--where", "time >= '2026-01-05'", "--format", "json")
+    of_late = ("--where", "time >= '2026-01-05'")
+    words = ("estimate", path, lake, "--by", "week,country", "--together", *of_late, "--format", "json")
     here, there = run(*words).data, run(*words, "--engine", "spark").data
     assert [row["group"] for row in here] == [row["group"] for row in there]
     for one, other in zip(here, there, strict=True):
         np.testing.assert_allclose(other["accuracy"], one["accuracy"], atol=1e-9)
+        np.testing.assert_allclose(other["interval"], one["interval"], atol=1e-6)
         assert (other["n_samples"], other["truth"], other["by_class"][0]["count"]) == (
             one["n_samples"], one["truth"], one["by_class"][0]["count"],
         )  # fmt: skip

@@ -58,6 +58,11 @@ def write(text: str) -> None:
         flush_output()
 
 
+def write_version() -> None:
+    """Write the version to standard output."""
+    write(f"leadline {__version__}\n")
+
+
 def flush_output() -> None:
     """Hand over what was written to standard output; what cannot be is given up, and not tried again at the end."""
     try:

@@ -1,7 +1,7 @@
 """Estimates on an Apache Spark cluster: rows are reduced where they are, and only sums travel.
 
-Every partition becomes one row of sums for each group (``mapInArrow``), which a shuffle brings together by group. The
-executors need Leadline installed; the model is sent to them once.
+Every partition becomes one row of sums for each group (``mapInArrow``), which shuffles bring together by group, those
+of many partitions as a tree. The executors need Leadline installed; the model is sent to them once.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from leadline.results.estimate import Estimate
 from leadline.shift.source import sample_size
 
 try:
+    from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession, functions
     from pyspark.sql import types as sql
     from pyspark.sql.pandas.types import to_arrow_type
 
-    from leadline.engines.sparkworker import FILE, IS_ALL, PART, ROW, ROWS, SUMS, Label, Orders, Worker, as_table
+    from leadline.engines.sparkworker import FILE, IS_ALL, NODE, PART, ROW, ROWS, SUMS, Label, Orders, Worker, as_table
 except ModuleNotFoundError as error:
     raise InputError(
         "engine 'spark' needs PySpark, which is not installed; run pip install 'leadline[spark]'."
@@ -39,6 +40,8 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+FAN_IN = 64  # sums of partitions that one task merges: with a sample of all rows, a megabyte each
 
 _RESULT = (
     ("accuracy", sql.DoubleType()), ("interval_low", sql.DoubleType()), ("interval_high", sql.DoubleType()),
@@ -167,7 +170,8 @@ class Job:
             values = [table.column(name)[0].as_py() for name in keys]
             return as_table([(*values, *_result_row(found, sums, 0))], schema)
 
-        return self._apply(self._partial_sums(one, total=not self.keys), conclude, schema)
+        partial = self._merged(self._partial_sums(one, total=not self.keys), _adder(keys, None))
+        return self._apply(partial, conclude, schema)
 
     def scan(self, one: Pass) -> GroupSums:
         """Make one pass on the cluster; one row of sums for each group comes back."""
@@ -183,7 +187,8 @@ class Job:
         if one.sample_rows and self.keys:
             partial = partial.persist()
             chosen = self._sampled_groups(partial, one.sample_rows)
-        found = self._apply(partial, _adder([key.name for key in self.keys], chosen), self._sums_schema())
+        add_up = _adder([key.name for key in self.keys], chosen)
+        found = self._apply(self._merged(partial, add_up), add_up, self._sums_schema())
         sums = one.sums()
         for row in found.toArrow().to_pylist():
             parcel = unpack(row[SUMS])
@@ -226,7 +231,8 @@ class Job:
 
     def _sums_schema(self) -> sql.StructType:
         more = (
-            (IS_ALL, sql.BooleanType()), (PART, sql.LongType()), (ROWS, sql.LongType()), (SUMS, sql.BinaryType()),
+            (IS_ALL, sql.BooleanType()), (PART, sql.LongType()), (NODE, sql.LongType()), (ROWS, sql.LongType()),
+            (SUMS, sql.BinaryType()),
         )  # fmt: skip
         return sql.StructType([*self.key_fields, *(sql.StructField(name, kind) for name, kind in more)])
 
@@ -234,11 +240,30 @@ class Job:
         """Return the columns of the result."""
         return sql.StructType([*self.key_fields, *(sql.StructField(name, kind) for name, kind in _RESULT)])
 
-    def _apply(self, partial: DataFrame, work: Callable[[pa.Table], pa.Table], schema: sql.StructType) -> DataFrame:
-        """Return what becomes of the rows of each group."""
-        grouped = partial.groupBy(IS_ALL, PART, *(functions.col(f"`{key.name}`") for key in self.keys))
+    def _merged(self, partial: DataFrame, add_up: Callable[[pa.Table], pa.Table]) -> DataFrame:
+        """Return sums of partitions merged as a tree, until no group has more than a few: no task holds them all."""
+        partitions = _partition_count(self.df)
+        while partitions > FAN_IN:
+            near = partial.withColumn(NODE, functions.floor(functions.col(NODE) / FAN_IN).cast("long"))
+            partial = self._apply(near, add_up, self._sums_schema(), NODE)
+            partitions = -(-partitions // FAN_IN)
+        return partial
+
+    def _apply(
+        self, partial: DataFrame, work: Callable[[pa.Table], pa.Table], schema: sql.StructType, *more: str
+    ) -> DataFrame:
+        """Return what becomes of the rows of each group, and of further columns."""
+        grouped = partial.groupBy(IS_ALL, PART, *more, *(functions.col(f"`{key.name}`") for key in self.keys))
         with without_pandas_warning():
             return grouped.applyInArrow(work, schema)
+
+
+def _partition_count(df: DataFrame) -> int:
+    """Return the number of partitions; the most that are provided for where a session cannot tell (Spark Connect)."""
+    try:
+        return int(df.rdd.getNumPartitions())
+    except PySparkException:
+        return FAN_IN**3
 
 
 def _adder(names: list[str], chosen: Mapping[tuple[Any, ...], int] | None) -> Callable[[pa.Table], pa.Table]:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import TaskContext
 from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_type
 
@@ -25,6 +26,7 @@ from leadline.estimators.passes import Pass
 from leadline.estimators.sums import State
 
 IS_ALL, PART, ROWS, SUMS = "leadline_all", "leadline_part", "leadline_rows", "leadline_sums"
+NODE = "leadline_node"  # of the tree that sums are merged by: at first the number of the partition
 FILE, ROW = "leadline_file", "leadline_row"  # where a row came from
 Label = tuple[Any, ...] | None
 _SCHEME = re.compile(r"^[a-zA-Z][\w+.-]*:")
@@ -100,7 +102,8 @@ class Worker:
 
     def result(self, schema: sql.StructType, *, total: bool) -> Iterator[Any]:
         """Yield the sums of each group, and of all rows if wanted, as a record batch."""
-        labels, rows = self.groups.labels(), []
+        context = TaskContext.get()
+        labels, rows, node = self.groups.labels(), [], 0 if context is None else context.partitionId()
         first = bool(self.orders.sample_rows) or self.orders.shared is not None
         for number in self.sums.numbers() if self.sums.n_rows else []:
             reduced = self.sums.of(number)
@@ -110,7 +113,7 @@ class Worker:
             values = (None,) * len(self.keys) if group == ALL else labels[group]
             counts = self.sums.counts(number)
             parcel = Parcel(counts, reduced if reduced.sums else None, self.sums.sample(number))
-            rows.append((*values, number == ALL, part, int(counts[0]), pack(parcel)))
+            rows.append((*values, number == ALL, part, node, int(counts[0]), pack(parcel)))
         yield from as_table(rows, schema).to_batches()
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be
 UNDECIDED = 20 * LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
 _TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
 _NEGLIGIBLE = 40.0  # exp(-40) is below the rounding of a sum of shares
+_COARSELY_NEGLIGIBLE = 18.0  # ... in single precision
 REACH = _NEGLIGIBLE * LAST_EPSILON  # rows whose best label is ahead by more go there as a whole
 _TOLERANCE = 1e-9  # of the label masses, in sum
 _COARSE_TOLERANCE = 1e-5  # in single precision
@@ -47,6 +49,9 @@ _COARSE_EPSILON = 1e-3  # above, single precision is good enough for a point on 
 _SPARSE = 0.1  # share of non-zeros below which the product of shares is faster without the zeros
 _RADIUS = 4.0  # longest step in units of epsilon, beyond which the quadratic model says nothing
 _MAX_RADIUS = 20.0
+_MANY_VALUES = 1 << 20  # of a problem in which it is worth looking for rows that are settled
+_NEAR_EPSILON = 2e-3  # where most rows are far from every border between two labels
+_NEAR = 20 * _NEAR_EPSILON  # ... by more than this, many times what the potentials still move
 _SETTLED = 0.5  # a Newton step shorter than this, in units of epsilon, allows a smaller epsilon
 
 
@@ -106,7 +111,8 @@ def assign(probabilities: FloatArray, potentials: Array, epsilon: float = LAST_E
     scores = probabilities + potentials.astype(probabilities.dtype)
     label = scores.argmax(axis=1)
     reduced = scores[np.arange(len(scores)), label]
-    near = scores > (reduced - _NEGLIGIBLE * epsilon)[:, None]
+    negligible = _NEGLIGIBLE if scores.dtype == np.float64 else _COARSELY_NEGLIGIBLE
+    near = scores > (reduced - negligible * epsilon)[:, None]
     split = np.flatnonzero(np.count_nonzero(near, axis=1) > 1)
     exponents = scores[split]
     exponents -= reduced[split, None]
@@ -122,7 +128,7 @@ def assign(probabilities: FloatArray, potentials: Array, epsilon: float = LAST_E
 
 def _block_sums(
     probabilities: FloatArray, weights: Array, potentials: Array, epsilon: float
-) -> tuple[dict[str, Array], list[FloatArray]]:
+) -> tuple[dict[str, Array], FloatArray]:
     """Return sums over the rows of a tile, shape (n, c), and the shares of its split rows times the root of the weight.
 
     The sums: ``share`` (c,), ``drift`` (c,), ``softened`` (c,), the shares of the split rows alone, and the scalar
@@ -141,7 +147,7 @@ def _block_sums(
         "softened": softened.astype(np.float64),
         "smooth": np.asarray(weights @ found.reduced + epsilon * (of_split @ found.log_mass)),
     }
-    return sums, [w * np.sqrt(of_split).astype(w.dtype)[:, None]]
+    return sums, w * np.sqrt(of_split).astype(w.dtype)[:, None]
 
 
 def _product(shares: FloatArray) -> FloatArray:
@@ -180,24 +186,52 @@ class Problem:
         """The number of all rows."""
         return float(self.weights.sum() + self.settled.sum())
 
+    @cached_property
+    def _shares(self) -> Array:
+        """Room for the shares of all rows, shape (n, c): fresh memory would cost more than what is put there."""
+        return np.empty(self.probabilities.shape)
+
+    @cached_property
+    def _coarse_shares(self) -> NDArray[np.float32]:
+        """The same in single precision."""
+        return np.empty(self.probabilities.shape, dtype=np.float32)
+
+    def near(self, potentials: Array) -> Problem:
+        """Return the problem with those rows settled whose best label is far ahead of the next."""
+        rows, c = self.probabilities.shape
+        label, far = np.empty(rows, dtype=np.intp), np.empty(rows, dtype=bool)
+        for cut in slices(rows, max(1, _TILE_VALUES // c)):
+            scores = self.probabilities[cut] + potentials
+            label[cut] = scores.argmax(axis=1)
+            best = scores[np.arange(len(scores)), label[cut]]
+            far[cut] = np.count_nonzero(scores >= (best - _NEAR)[:, None], axis=1) == 1
+        settled = np.bincount(label[far], weights=self.weights[far], minlength=c)
+        return Problem(self.probabilities[~far], self.weights[~far], self.label_share, self.settled + settled)
+
     def sums(self, potentials: Array, epsilon: float) -> dict[str, Array]:
         """Return the sums of :func:`_block_sums` over all rows, and their ``curvature`` (c, c), on all cores."""
         coarse = epsilon > _COARSE_EPSILON
         rows, c = self.probabilities.shape
         cuts = slices(rows, max(1, _TILE_VALUES // c))
+        found: list[tuple[dict[str, Array], int]] = [({}, 0)] * len(cuts)
+        shares = self._coarse_shares if coarse else self._shares
         with team(worth_it=len(cuts) > 1) as workers:
-            found: list[tuple[dict[str, Array], list[FloatArray]] | None] = [None] * len(cuts)
 
             def work(place: int) -> None:
                 tile = self.probabilities[cuts[place]]
                 tile = tile.astype(np.float32) if coarse else tile.astype(np.float64, copy=False)
-                found[place] = _block_sums(tile, self.weights[cuts[place]], potentials, epsilon)
+                sums, split = _block_sums(tile, self.weights[cuts[place]], potentials, epsilon)
+                shares[cuts[place].start :][: len(split)] = split
+                found[place] = sums, len(split)
 
             workers.run(work, range(len(cuts)))
-        done = [part for part in found if part is not None]
-        total = {name: np.sum([sums[name] for sums, _ in done], axis=0) for name in done[0][0]}
+        end = 0
+        for cut, (_, split) in zip(cuts, found, strict=True):
+            shares[end : end + split] = shares[cut.start : cut.start + split]
+            end += split
+        total = {name: np.sum([sums[name] for sums, _ in found], axis=0) for name in found[0][0]}
         # Rows with a single label have no curvature; leaving them out keeps the little that there is free of rounding.
-        product = _product(np.concatenate([part for _, parts in done for part in parts]))
+        product = _product(shares[:end])
         total["curvature"] = np.diag(total.pop("softened")) - product
         total["share"] = total["share"] + self.settled
         total["smooth"] = total["smooth"] + self.settled @ potentials
@@ -248,8 +282,11 @@ def solve(
     potentials = np.zeros(len(label_share)) if start is None else start
     epsilon, ratio, radius, corrections = max(first_epsilon, last_epsilon), 0.3, _RADIUS, 0
     base_value, base_step = -np.inf, np.zeros_like(potentials)
-    sums = problem.sums(potentials, epsilon)
+    rest, looked_at = problem, None
     for _ in range(_MAX_STEPS):
+        if looked_at is None and epsilon <= _NEAR_EPSILON and problem.probabilities.size >= _MANY_VALUES:
+            rest, looked_at = problem.near(potentials), potentials
+        sums = rest.sums(potentials, epsilon)
         coarse = epsilon > _COARSE_EPSILON
         missing = label_share - sums["share"] / n
         value = float(label_share @ potentials - sums["smooth"] / n)
@@ -278,7 +315,10 @@ def solve(
                 radius, corrections = min(2 * radius, _MAX_RADIUS), corrections + 1
                 base_value, base_step = value, step
             potentials = potentials + step
-        sums = problem.sums(potentials, epsilon)
+    if looked_at is not None:
+        moved = float(np.ptp(potentials - looked_at))
+        if moved + _NEGLIGIBLE * last_epsilon > _NEAR:  # rows that were settled may go elsewhere
+            return solve(problem, potentials, first_epsilon=moved, last_epsilon=last_epsilon)
     return Solution(potentials, -sums["curvature"])
 
 

@@ -10,9 +10,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leadline.data.names import one_line
 from leadline.errors import InputError, PluginWarning
@@ -27,6 +26,9 @@ from leadline.estimators.confidence import (
 )
 from leadline.estimators.importance import ImportanceReweighting
 from leadline.estimators.transport import ConfidenceTransport, ThresholdedTransport
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "leadline.methods"
 # A name stands in lists separated by commas and in file names.
@@ -170,6 +172,8 @@ def make(name: str, **params: Any) -> Estimator:
 @cache
 def _plugins() -> Mapping[str, Method]:
     """Return the methods of other packages by name; one that cannot be used is left out with a warning."""
+    from importlib.metadata import entry_points  # loads what reads e-mail: not for Leadline's own methods
+
     found: dict[str, Method] = {}
     # In an order that does not depend on where packages are installed.
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):

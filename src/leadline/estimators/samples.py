@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 MOST_GROUP_VALUES = 1 << 23  # logits kept for all groups together: 32 MB in single precision
 NO_LIMIT = np.iinfo(np.int64).max
-_LEAST_PENDING = 1 << 16
+_LEAST_PENDING = 1 << 20  # logits that wait before they are sorted in
 _LARGEST = np.iinfo(np.uint64).max
 
 
@@ -193,7 +193,7 @@ class GroupSamples:
         if near.any():
             self._kept.append((groups[near], keys[near], counts[near], logits[near]))
             self._pending += int(np.count_nonzero(near))
-            if self._pending > max(_LEAST_PENDING, len(self._kept[0][0])):
+            if self._pending > max(_LEAST_PENDING // logits.shape[1], len(self._kept[0][0])):
                 self._sort_in()
 
     def _sort_in(self) -> None:
@@ -210,8 +210,7 @@ class GroupSamples:
         last = rank == size - 1
         self._limits[groups[last]] = keys[last]
         few = rank < size
-        logits = np.concatenate([part[3] for part in self._kept])[order[few]]
-        self._kept = [(groups[few], keys[few], counts[few], logits)]
+        self._kept = [(groups[few], keys[few], counts[few], _rows_of([part[3] for part in self._kept], order[few]))]
         self._pending = 0
 
     def of(self, group: int) -> Sample | None:
@@ -225,6 +224,16 @@ class GroupSamples:
         start, stop = np.searchsorted(groups, [group, group + 1])
         rows = slice(start, min(stop, start + size))
         return Sample(size, keys[rows], logits[rows], counts[rows]) if stop > start else None
+
+
+def _rows_of(parts: list[FloatArray], places: NDArray[np.intp]) -> FloatArray:
+    """Return rows of arrays that follow one another, shapes (n, c), by their places in the whole."""
+    starts = np.cumsum([0, *map(len, parts)])
+    found = np.empty((len(places), parts[0].shape[1]), dtype=np.result_type(*parts))
+    for part, start, stop in zip(parts, starts, starts[1:], strict=False):
+        here = np.flatnonzero((places >= start) & (places < stop))
+        found[here] = part[places[here] - start]
+    return found
 
 
 def _smallest(keys: NDArray[np.uint64], size: int) -> np.uint64:

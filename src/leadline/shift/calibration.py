@@ -11,7 +11,7 @@ from leadline.numeric import find_root, sigmoid
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
 TEMPERATURE_RANGE = (1e-2, 1e2)
 _MOST_BIAS = 15.0  # log-odds of one millionth
-_ROUNDING = 1e-12  # of a score
+ROUNDING = 1e-12  # of a score
 _MOST_BINS, _BIN_ROWS = 10, 20  # of confidence; 5 and 20 bins do alike (docs/which-method.md)
 
 
@@ -113,7 +113,7 @@ def matching_threshold(scores: FloatArray, correct: NDArray[np.bool_]) -> float:
     errors = int(np.count_nonzero(~correct))
     if errors == len(scores):
         largest = float(scores.max())
-        return float(np.nextafter(largest + 4 * _ROUNDING * abs(largest), np.inf))
+        return float(np.nextafter(largest + 4 * ROUNDING * abs(largest), np.inf))
     return float(np.partition(scores, errors)[errors])
 
 
@@ -123,4 +123,4 @@ def reaches(scores: FloatArray, threshold: float) -> NDArray[np.bool_]:
     Scores that differ by rounding alone are equal: those of few digits fall on a threshold by the thousand, and must do
     so on whatever processor they are computed.
     """
-    return np.asarray(scores >= threshold - _ROUNDING * abs(threshold))
+    return np.asarray(scores >= threshold - ROUNDING * abs(threshold))

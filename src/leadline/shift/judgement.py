@@ -154,7 +154,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     # Rows spread evenly over the sample: files are often sorted.
     places = np.arange(len(scores)) if len(scores) <= few else np.arange(few) * len(scores) // few
     as_is = unchanged(profile.top_two, top_two(scores), scores.shape[1])
-    explained = explain(*profile.explained_rows, scores[places], as_is)
+    explained = explain(profile.moved_rows, scores[places], as_is)
     restoring = restoring_bias(scores, profile.marginal)
     reweighting = restoring_bias(scores, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from leadline.data.decisions import from_decision, to_decision
 from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
+from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
+from leadline.shift.cells import MovedRows, TopTwo
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -179,19 +181,24 @@ class SourceProfile:
         """
         return _scores(self.outputs(_single(logits)), self.temperature)
 
-    @cached_property
-    def top_two(self) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-        """Top class, runner-up and calibrated log-odds of each row of the sample, shapes (m,)."""
-        return top_two(self.log_probabilities(self.logits))
+    def _sample_scores(self) -> list[FloatArray]:
+        """Return calibrated log-probabilities of the sample, in blocks so small that no compiler is loaded for them."""
+        return [self.log_probabilities(block) for block in row_blocks(self.logits, WORTH_IT_FROM - 1)]
 
     @cached_property
-    def explained_rows(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Calibrated log-probabilities of some rows, their labels, and other rows' centred scores to serve as noise."""
-        scores = self.log_probabilities(self.logits)
+    def top_two(self) -> TopTwo:
+        """Top class, runner-up and calibrated log-odds of each row of the sample, shapes (m,)."""
+        top, second, odds = zip(*map(top_two, self._sample_scores()), strict=True)
+        return np.concatenate(top), np.concatenate(second), np.concatenate(odds)
+
+    @cached_property
+    def moved_rows(self) -> MovedRows:
+        """Some rows of the sample, and what moves make of them: what targets are explained by."""
+        scores = np.concatenate(self._sample_scores())
         n, c = scores.shape
         few = slice(max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // c)))
         centred = scores - scores.mean(axis=0)
-        return scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few]
+        return MovedRows(scores[few], self.labels[few], np.roll(centred, n // 2, axis=0)[few])
 
 
 def _biased(logits: FloatArray, bias: float) -> FloatArray:
