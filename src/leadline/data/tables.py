@@ -214,11 +214,11 @@ def parquet_table(path: Path, limit: MemoryLimit) -> Any:
 
     with parquet.ParquetFile(path, memory_map=True) as file:
         metadata = file.metadata
-        room = sum(row_group_bytes(metadata, number) for number in range(metadata.num_row_groups))
-        limit.require(max(room, metadata.num_rows), "it")
+        limit.require(max(sum(row_group_bytes(metadata)), metadata.num_rows), "it")
         texts = dictionary_columns(metadata, limit)
     with parquet.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
-        return file.read()
+        # What is noted with the columns is stored twice, and streams see this copy.
+        return file.read().replace_schema_metadata(file.schema_arrow.metadata)
 
 
 def write_parquet(outputs: Outputs, path: Path) -> None:

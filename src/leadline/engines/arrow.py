@@ -305,8 +305,9 @@ def scan_batches(file: LakeFile, fragment: Any, schema: Any, columns: list[str],
     if isinstance(fragment, ArrowFragment):
         yield from fragment.batches(schema, columns, rows)
         return
+    sizes = row_group_bytes(fragment.metadata, columns)
     for group in fragment.row_groups:  # each is unpacked whole
-        file.limit.require(row_group_bytes(fragment.metadata, group.id, columns), f"row group {group.id}")
+        file.limit.require(sizes[group.id], f"row group {group.id}")
     scanner = fragment.scanner(
         schema=schema, columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1
     )
