@@ -95,7 +95,9 @@ def write_errors(
     _write(path, rows, target, id, keep, more, force)
 
 
-def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[int | None]]:
+def read_sheet(
+    path: str | Path, target: LabelTarget, memory_limit: int | str | None = None
+) -> tuple[LabelPlan, list[int | None]]:
     """Read a labelled table: the plan, and the label of each of its rows up to the last one that has any.
 
     Parameters
@@ -105,6 +107,8 @@ def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[i
         byte-order mark, semicolons or tabs in place of commas do not matter. Columns may be added.
     target
         What the plan was made for, with the model that it was made with.
+    memory_limit
+        How much memory the table may take, as for ``read_outputs``.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[i
         The plan and labels as :func:`leadline.estimate_with_labels` takes them.
     """
     try:
-        lines = read_lines(Path(path), (LABEL, PLAN))
+        lines = read_lines(Path(path), (LABEL, PLAN), memory_limit)
         return _join(lines, _Short.read(lines), target)
     except InputError as error:
         raise InputError(f"{path}: {one_line(error, most=600)}") from error
