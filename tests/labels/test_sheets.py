@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import leadline as ll
 from command_line import Run
 from leadline import InputError, LabelPlan, Outputs, estimate_with_labels, plan_labels
+from leadline.labels.formats import read_lines
 from leadline.labels.sheets import read_sheet, write_errors, write_sheet
 from leadline.labels.target import LabelTarget, opened
 
@@ -283,3 +285,27 @@ def test_the_command_refuses_in_one_line(folder: Path, run: Run) -> None:
     assert "--simple" in run("plan", "ac.leadline", "plain.npz", "--simple", "--find-errors", "-o", "x.csv").error
     assert "budget must be at most 300" in run("plan", "ac.leadline", "plain.npz", "--budget", 301, "-o", "x.csv").error
     assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_sheet_has_a_memory_limit(suffix: str, tmp_path: Path, rows: LabelTarget, plan: LabelPlan) -> None:
+    path = tmp_path / f"to_label{suffix}"
+    write_sheet(path, plan, rows)
+    with pytest.raises(InputError, match="has no label yet"):
+        read_sheet(path, rows, "1MB")
+    with pytest.raises(InputError, match=r"to_label.*: it would take .* more than the limit of 5\.0 kB"):
+        read_sheet(path, rows, 5000)
+
+
+@pytest.mark.parametrize(
+    "line", ["\n", "a\n", "17,2\n", f"t1,,{'some text ' * 20}\n", "a;" * 40 + "\n", "é\t" * 40 + "\n"]
+)
+def test_what_a_sheet_takes_is_not_underestimated(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text("id,label,text\n" + line * 5000, encoding="utf-8")
+    tracemalloc.start()
+    read_lines(path, ())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    with pytest.raises(InputError, match="it would take"):
+        read_lines(path, (), peak)
