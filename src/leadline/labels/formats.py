@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leadline.data.arrow import column_values
+from leadline.data.delimited import csv_text
 from leadline.data.files import write_bytes
 from leadline.data.memory import MemoryLimit
 from leadline.data.names import brief, one_line
@@ -76,11 +77,7 @@ def _suffix(path: Path) -> str:
 
 
 def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    return csv_text([columns, *zip(*columns.values(), strict=True)]).encode()
 
 
 def _parquet(columns: Columns) -> bytes:

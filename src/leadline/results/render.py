@@ -6,8 +6,6 @@ one function and one line there.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -23,6 +21,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from leadline.data.delimited import csv_text
 from leadline.errors import InputError
 from leadline.results.printing import printable
 
@@ -333,11 +332,7 @@ def _csv(document: Document, console: Console) -> str:
             for record in records
         ]
     names = list(dict.fromkeys(name for record in records for name in record))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return csv_text([names, *([record.get(name) for name in names] for record in records)])
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
