@@ -15,7 +15,7 @@ import pytest
 import leadline
 from command_line import Run
 from leadline import Outputs
-from leadline.engines import arrow
+from leadline.engines import arrow, reading
 from leadline.engines.arrow import BadFileError, estimate_files
 from leadline.engines.lake import find_files
 
@@ -349,6 +349,21 @@ def test_what_may_not_be_read_is_neither_empty_nor_damaged(
         estimate_files(model, str(logs))
 
 
+def test_memory_does_not_grow_with_a_file(
+    tmp_path: Path, model: leadline.Estimator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, held = tmp_path / "large.parquet", []
+    logits = np.random.default_rng(0).normal(size=(200_000, CLASSES))
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(logits.reshape(-1)), CLASSES)
+    pq.write_table(pa.table({"logits": lists}), path, row_group_size=2_000)
+    monkeypatch.setattr(reading, "_PART_BYTES", 1 << 20)
+    before = pa.total_allocated_bytes()
+    found = estimate_files(model, str(path), progress=lambda *_: held.append(pa.total_allocated_bytes() - before))
+    assert found.overall.estimate.accuracy == pytest.approx(model.estimate(logits).accuracy, abs=1e-9)
+    assert len(held) > 5
+    assert max(held) < path.stat().st_size // 2
+
+
 def test_a_folder_that_may_not_be_read_is_not_left_out_in_silence(
     logs: Path, model: leadline.Estimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,12 +384,18 @@ def test_a_folder_that_may_not_be_read_is_not_left_out_in_silence(
 def test_a_folder_that_is_no_table_is_known_by_its_first_file(
     tmp_path: Path, model: leadline.Estimator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scanned, scan = [], os.scandir
+    scanned: list[Any] = []
+    scan = os.scandir
+
+    def note(path: Any) -> Any:
+        scanned.append(path)
+        return scan(path)
+
     for number in range(20):
         (tmp_path / f"part={number:02d}").mkdir()
         write(tmp_path / f"part={number:02d}" / "log.parquet", np.eye(CLASSES))
     (tmp_path / "part=03" / "notes.txt").write_text("these are not the rows you are looking for")
-    monkeypatch.setattr("os.scandir", lambda path: scanned.append(path) or scan(path))
+    monkeypatch.setattr("os.scandir", note)
     with pytest.raises(leadline.InputError, match=r"is a folder; .* and it has .*notes\.txt\.$"):
         estimate_files(model, str(tmp_path))
     assert len(scanned) == 1 + 4  # not those after it: of the whole machine there would be a million

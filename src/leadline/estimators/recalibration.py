@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Batch = Array
 NO_BATCHES: NDArray[np.float64] = np.zeros((0, 12))
 
-# Chosen leave-one-family-out (docs/studies/next_batch.py), where a reach of 0.07 does alike.
+# Other sets of several sizes, and a reach of 0.07, do alike, leave-one-family-out (docs/studies/next_batch.py).
 _SIZES = (0.01, 0.03, 0.1, 0.3)  # standard deviations of the gaps, each as likely as the others before labels
 _REACH = 0.1  # Hellinger distance at which targets are much alike
 _PSEUDO_SQUARE = 0.25  # of one more row: a few labels that happen to agree do not know the gap
