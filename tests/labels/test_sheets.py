@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -164,6 +165,11 @@ def change_first(**cells: str) -> Callable[[Rows], Rows]:
     return lambda rows: [rows[0] | cells, *rows[1:]]
 
 
+def forge_plan(labels: str, sizes: str) -> Callable[[Rows], Rows]:
+    text = f"leadline plan 1 rows=1500 labels={labels} sizes={sizes} cuts= seed=5 target=0 id=ticket"
+    return lambda rows: [row | {"plan": text} for row in rows]
+
+
 WRONG: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "unknown id": (change_first(ticket="T-9"), r"ticket 'T-9' in line 2 is not in the target"),
     "unknown label": (change_first(label="eel"), r"in line 2 must have a label that is one of 'ant', .*; got 'eel'\."),
@@ -186,6 +192,11 @@ WRONG: dict[str, tuple[Callable[[Rows], Rows], str]] = {
         "parts of 2 plans",
     ),
     "broken plan": (lambda rows: [row | {"plan": "leadline plan 1 rows=3"} for row in rows], "as the plan wrote it"),
+    "a plan of more rows than can be counted": (forge_plan(f"{10**30}", f"{10**30}"), "as the plan wrote it"),
+    "a plan of more rows than memory can hold": (
+        forge_plan(f"{10**17}", f"{10**17}"),
+        "has 100,000,000,000,000,000 rows",
+    ),
     "another target": (
         lambda rows: [row | {"plan": row["plan"].replace("target=", "target=f")} for row in rows],
         "outputs must be those of the plan",
@@ -309,3 +320,10 @@ def test_what_a_sheet_takes_is_not_underestimated(line: str, tmp_path: Path) -> 
     tracemalloc.stop()
     with pytest.raises(InputError, match="it would take"):
         read_lines(path, (), peak)
+
+
+def test_times_beyond_the_calendar_in_a_sheet(tmp_path: Path, rows: LabelTarget) -> None:
+    times = pa.array([2**62], pa.timestamp("us"))
+    pq.write_table(pa.table({"label": ["ant"], "plan": ["x"], "when": times}), tmp_path / "late.parquet")
+    with pytest.raises(InputError, match=r"late\.parquet: cannot be read as \.parquet"):
+        read_sheet(tmp_path / "late.parquet", rows)

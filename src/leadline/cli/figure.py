@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from leadline.cli.options import (
 )
 from leadline.cli.terminal import progress, tell
 from leadline.data.memory import JSON_GROWTH, MemoryLimit
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 from leadline.report import require_matplotlib
 
@@ -337,8 +337,11 @@ def _rows(request: Request) -> list[Mapping[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".csv":
-            return [{key: value or None for key, value in row.items()} for row in csv.DictReader(text.splitlines())]
-        found = json.loads(text)
+            lines = list(csv.DictReader(text.splitlines(), restkey=""))
+            if any("" in line for line in lines):
+                raise ValueError("a line has more cells than there are names of columns")
+            return [{key: value or None for key, value in line.items()} for line in lines]
+        found = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path} must be a .json or .csv file of rows; it cannot be read: {error}.") from error
     rows = found.get("rows") if isinstance(found, dict) else found

@@ -18,6 +18,7 @@ from leadline.data.memory import JSON_GROWTH
 from leadline.data.names import brief
 from leadline.data.outputs import Outputs
 from leadline.data.tables import CLASSES_KEY, Contents, Reading, parse_classes
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 
 # Keys in the metadata of a safetensors file, each a JSON object: column to values, and column to NumPy type.
@@ -147,9 +148,9 @@ def read_safetensors(path: Path, columns: Columns, reading: Reading) -> Contents
         notes = file.metadata() or {}
         contents = _from_arrays(stored, load, columns, reading)
     metadata = dict(contents.metadata)
-    for name, dtype in json.loads(notes.get(_TIME_KEY, "{}")).items():
+    for name, dtype in parse_json(notes.get(_TIME_KEY, "{}")).items():
         metadata[name] = metadata[name].view(dtype)
-    for name, values in json.loads(notes.get(_TEXT_KEY, "{}")).items():
+    for name, values in parse_json(notes.get(_TEXT_KEY, "{}")).items():
         metadata[name] = np.fromiter(values, dtype=object, count=len(values))
     named = notes.get(CLASSES_KEY)
     return replace(contents, metadata=metadata, classes=contents.classes if named is None else parse_classes(named))

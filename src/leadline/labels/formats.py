@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leadline.data.arrow import column_values
-from leadline.data.delimited import csv_text
 from leadline.data.files import write_bytes
 from leadline.data.memory import MemoryLimit
 from leadline.data.names import brief, one_line
 from leadline.data.tables import parquet_table
+from leadline.data.texts import csv_text
 from leadline.errors import InputError
 
 Columns = Mapping[str, Sequence[str]]
@@ -119,7 +119,8 @@ def _parquet_lines(path: Path, limit: MemoryLimit) -> list[list[str]]:
         ]
         rows = zip(*cells, strict=True)
         return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # texts that are no UTF-8 are found late
+    # Texts that are no UTF-8, and times after the year 9999, are found late.
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"cannot be read as .parquet ({one_line(error)}).") from error
 
 

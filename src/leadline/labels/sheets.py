@@ -155,16 +155,16 @@ class _Short:
             if len(counts) != len(sizes) or len(cuts) != len(sizes) - 1 or (counts > sizes).any() or counts.min() < 1:
                 raise ValueError(text)
             return cls(counts, sizes, cuts, int(parts["seed"]), parts["target"], unquote(parts["id"]) or None)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise InputError(
                 f"column {PLAN!r} must be as the plan wrote it; got {text!r} in line {found[text]}."
             ) from error
 
     def drawn(self, target: LabelTarget) -> _Redrawn:
         """Draw the plan again."""
-        order = turns(self.counts, self.seed)
-        plan = LabelPlan(np.zeros_like(order), order, self.sizes, self.cuts, self.seed, self.checksum)
-        found = target.draw(self.cuts, self.seed, int(self.counts.max()) + _SPARE)
+        none = np.empty(0, dtype=np.int64)  # what a forged plan asks for may be more than memory can hold
+        plan = LabelPlan(none, none, self.sizes, self.cuts, self.seed, self.checksum)
+        found = target.draw(self.cuts, self.seed, min(int(self.counts.max()), target.n_rows) + _SPARE)
         plan.check_target(found)
         if (found.sizes < self.counts).any():
             raise InputError(
@@ -182,7 +182,7 @@ class _Short:
         else:
             taken = target.take(candidates, [self.id])
             known = dict(zip(_texts(taken.metadata[self.id], self.id), candidates.tolist(), strict=True))
-        return _Redrawn(replace(plan, rows=rows), same_strata, known)
+        return _Redrawn(replace(plan, rows=rows, strata=turns(self.counts, self.seed)), same_strata, known)
 
 
 @dataclass(frozen=True, eq=False)

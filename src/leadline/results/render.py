@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from leadline.data.delimited import csv_text
+from leadline.data.texts import csv_text
 from leadline.errors import InputError
 from leadline.results.printing import printable
 

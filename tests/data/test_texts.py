@@ -8,7 +8,7 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadline.data.delimited import csv_text
+from leadline.data.texts import csv_text
 
 
 @given(st.lists(st.lists(st.text(st.sampled_from('ab,;"\r\n\t é')), min_size=2, max_size=2)))

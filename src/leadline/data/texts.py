@@ -1,10 +1,12 @@
-"""Text in columns, as CSV."""
+"""CSV and JSON, whatever is in them."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable
+from typing import Any
 
 
 def csv_text(lines: Iterable[Iterable[object]]) -> str:
@@ -25,3 +27,18 @@ def csv_text(lines: Iterable[Iterable[object]]) -> str:
         text.seek(0)
         text.truncate()
     return "".join(f"{part}\n" for part in parts)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what JSON says; raise ValueError where it is none, and where it is nested too deeply to be read.
+
+    Examples
+    --------
+    >>> parse_json("[" * 100000)
+    Traceback (most recent call last):
+    ValueError: it is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
