@@ -58,6 +58,21 @@ def test_hostile_rows_of_a_figure(name: str, content: str, reason: str, folder: 
     assert not Path("f.svg").exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs devices")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("figure", "alpha", "endless.csv", "-o", "f.svg"),
+        ("fit", "endless.csv", "-o", "m.leadline"),
+        ("estimate", "ac.leadline", "endless.csv"),
+        ("compare", "source.npz", "endless.csv"),
+    ],
+)
+def test_devices_are_no_files(words: tuple[str, ...], folder: Path, run: Run) -> None:
+    Path("endless.csv").symlink_to("/dev/zero")
+    assert "endless.csv is no file but a device, a pipe or a socket" in run(*words).error
+
+
 def test_names_of_classes_that_are_nested_too_deeply(folder: Path, run: Run) -> None:
     table = pq.read_table("traffic.parquet").replace_schema_metadata({"leadline.classes": "[" * 100_000})
     pq.write_table(table, "deep.parquet")
