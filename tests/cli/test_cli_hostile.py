@@ -282,3 +282,10 @@ def test_progress_only_for_somebody_watching(quiet: bool, folder: Path) -> None:
     assert len(json.loads(done.stdout)["rows"]) == 1
     assert (b"compare" in shown) == (not quiet)
     assert quiet == (shown == b"")
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "5", "-3", "many", "100000"])
+def test_terminals_of_any_width(columns: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (("estimate", "ac.leadline", "traffic.parquet", "--by", "channel"), ("methods",)):
+        assert run(*words).code == 0

@@ -27,6 +27,7 @@ from leadline.results.printing import printable
 
 BAR_WIDTH = 20
 _LONGEST_NAME = 40  # characters; longer texts in a column of words are sentences
+_LEAST_WIDTH = 20  # of a terminal; narrower ones break lines themselves
 _MOST_PARTS = 2  # into which a table with long names is divided
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -246,7 +247,8 @@ def _print_records(table: Table, console: Console) -> None:
             if not (text := printable(row[i].text)):
                 continue
             whole = [f"  {titles[i]}: {text}"]
-            lines = wrap(whole[0].strip(), console.width - 2, subsequent_indent="  ", break_long_words=False)
+            room = max(_LEAST_WIDTH, console.width) - 2
+            lines = wrap(whole[0].strip(), room, subsequent_indent="  ", break_long_words=False)
             for line in whole if len(text) <= _LONGEST_NAME else [f"  {line}" for line in lines]:
                 console.print(Text(line, style=row[i].style), soft_wrap=True)
 
