@@ -59,8 +59,8 @@ def write_log(folder: Path, rows: int, c: int, rows_per_file: int) -> int:
 
 def read(folder: str, model: str) -> dict[str, float]:
     from leadline.data.arrow import list_matrix
-    from leadline.engines.arrow import scan_batches
     from leadline.engines.lake import find_files
+    from leadline.engines.reading import scan_batches
 
     del model
     started, rows = time.perf_counter(), 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from command_line import Result, Run
@@ -41,6 +42,50 @@ def test_hostile_files(folder: Path, run: Run) -> None:
         assert Path(name).stem in error, error
         assert "\x1b" not in error
         assert run("compare", "source.npz", name, "--methods", "ac").error
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("rows.csv", "method,target\nac,monday,0.5\n", "a line has more cells than there are names of columns"),
+        ("rows.json", "[" * 100_000, "it is nested too deeply"),
+        ("rows.json", '[{"method": "ac"}]', "each row must have"),
+    ],
+)
+def test_hostile_rows_of_a_figure(name: str, content: str, reason: str, folder: Path, run: Run) -> None:
+    Path(name).write_text(content)
+    assert reason in run("figure", "alpha", name, "-o", "f.svg").error
+    assert not Path("f.svg").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs devices")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("figure", "alpha", "endless.csv", "-o", "f.svg"),
+        ("fit", "endless.csv", "-o", "m.leadline"),
+        ("estimate", "ac.leadline", "endless.csv"),
+        ("compare", "source.npz", "endless.csv"),
+    ],
+)
+def test_devices_are_no_files(words: tuple[str, ...], folder: Path, run: Run) -> None:
+    Path("endless.csv").symlink_to("/dev/zero")
+    assert "endless.csv is no file but a device, a pipe or a socket" in run(*words).error
+
+
+def test_names_of_classes_that_are_nested_too_deeply(folder: Path, run: Run) -> None:
+    table = pq.read_table("traffic.parquet").replace_schema_metadata({"leadline.classes": "[" * 100_000})
+    pq.write_table(table, "deep.parquet")
+    for words in ((), ("--engine", "arrow")):
+        assert "it is nested too deeply" in run("estimate", "ac.leadline", "deep.parquet", *words).error
+
+
+def test_half_precision_without_a_warning(folder: Path, run: Run) -> None:
+    logits = read_outputs("plain.npz").logits.astype(np.float16)
+    logits[3, 1] = np.inf
+    np.savez("half.npz", logits=logits)
+    found = run("estimate", "ac.leadline", "half.npz", "--skip-bad", "--format", "json")
+    assert found.data[0]["n_samples"] == 299
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\xff" * 64, b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
@@ -237,3 +282,10 @@ def test_progress_only_for_somebody_watching(quiet: bool, folder: Path) -> None:
     assert len(json.loads(done.stdout)["rows"]) == 1
     assert (b"compare" in shown) == (not quiet)
     assert quiet == (shown == b"")
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "5", "-3", "many", "100000"])
+def test_terminals_of_any_width(columns: str, folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (("estimate", "ac.leadline", "traffic.parquet", "--by", "channel"), ("methods",)):
+        assert run(*words).code == 0

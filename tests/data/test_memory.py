@@ -166,6 +166,7 @@ def test_a_row_group_is_checked_before_it_is_unpacked(tmp_path: Path, make_outpu
 
 def test_the_command_says_how_to_raise_the_limit(folder: Path, run: Run) -> None:
     tight = ("--memory-limit", "1KB")
+    Path("rows.json").write_text("[]" + " " * 40)
     for words in (
         ("fit", "source.npz", "-o", "m.leadline"),
         ("estimate", "ac.leadline", "plain.npz"),
@@ -173,6 +174,8 @@ def test_the_command_says_how_to_raise_the_limit(folder: Path, run: Run) -> None
         ("compare", "source.npz", "plain.npz"),
         ("report", "source.npz", "plain.npz", "-o", "a.html"),
         ("plan", "ac.leadline", "plain.npz", "--budget", "9", "-o", "a.csv"),
+        ("figure", "reliability", "source.npz", "-o", "a.svg"),
+        ("figure", "time", "rows.json", "-o", "a.svg"),
     ):
         error = run(*words, *tight).error
         assert "more than the limit of 1.0 kB, which was given; --memory-limit 1GB would allow it." in error, words

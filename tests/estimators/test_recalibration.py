@@ -13,6 +13,7 @@ import pytest
 import leadline as ll
 from command_line import Run
 from leadline import InputError, Outputs
+from leadline.estimators.recalibration import batch_of, expected_gap
 
 Maker = Callable[..., Outputs]
 
@@ -77,6 +78,35 @@ def test_more_labels_count_for_more(make_outputs: Maker) -> None:
         batch = model.recalibrate(this.logits, labels).labelled_batches_[0]
         moves.append(model._with_batch(batch).estimate(this).diagnostics["expected_gap"] / batch[0])
     assert 0 < moves[0] < moves[1] < moves[2] < 1
+
+
+def test_a_gap_that_noise_could_have_made_is_taken_for_noise() -> None:
+    shares, deviation = np.array([0.1, 0.3, 0.6]), 0.03
+    kept = [
+        expected_gap(batch_of(times * deviation, deviation**2, shares)[None], shares) / (times * deviation)
+        for times in (0.5, 1.0, 3.0, 6.0)
+    ]
+    assert kept == sorted(kept)
+    assert kept[1] < 0.5  # a third of all gaps are as large by noise alone
+    assert kept[3] > 0.9
+
+
+def test_many_targets_tell_how_large_gaps_are() -> None:
+    near, far, farther = np.array([[0.1, 0.3, 0.6], [0.8, 0.1, 0.1], [0.1, 0.8, 0.1]])
+    this = batch_of(0.06, 0.03**2, near)
+    calm, wild = (
+        np.stack([this, batch_of(gap, 0.005**2, far), batch_of(-gap, 0.005**2, farther)]) for gap in (0.005, 0.2)
+    )
+    assert 0 < expected_gap(calm, near) < expected_gap(this[None], near) < expected_gap(wild, near) < 0.06
+
+
+def test_a_target_of_which_every_row_is_labelled_twice_over(make_outputs: Maker) -> None:
+    model, this = ll.make("ac").fit(make_outputs(600, seed=0)), confidently_wrong(make_outputs, 1)
+    plan = ll.plan_labels(model, this.logits, budget=600)
+    assert this.labels is not None
+    for _ in range(2):
+        model = ll.recalibrate_with_labels(model, this.logits, plan, this.labels[plan.rows])
+    assert error(model, this) < 0.01
 
 
 @pytest.mark.parametrize(

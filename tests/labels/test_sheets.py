@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import random
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import leadline as ll
 from command_line import Run
 from leadline import InputError, LabelPlan, Outputs, estimate_with_labels, plan_labels
+from leadline.labels.formats import read_lines
 from leadline.labels.sheets import read_sheet, write_errors, write_sheet
 from leadline.labels.target import LabelTarget, opened
 
@@ -162,6 +165,11 @@ def change_first(**cells: str) -> Callable[[Rows], Rows]:
     return lambda rows: [rows[0] | cells, *rows[1:]]
 
 
+def forge_plan(labels: str, sizes: str) -> Callable[[Rows], Rows]:
+    text = f"leadline plan 1 rows=1500 labels={labels} sizes={sizes} cuts= seed=5 target=0 id=ticket"
+    return lambda rows: [row | {"plan": text} for row in rows]
+
+
 WRONG: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "unknown id": (change_first(ticket="T-9"), r"ticket 'T-9' in line 2 is not in the target"),
     "unknown label": (change_first(label="eel"), r"in line 2 must have a label that is one of 'ant', .*; got 'eel'\."),
@@ -184,6 +192,11 @@ WRONG: dict[str, tuple[Callable[[Rows], Rows], str]] = {
         "parts of 2 plans",
     ),
     "broken plan": (lambda rows: [row | {"plan": "leadline plan 1 rows=3"} for row in rows], "as the plan wrote it"),
+    "a plan of more rows than can be counted": (forge_plan(f"{10**30}", f"{10**30}"), "as the plan wrote it"),
+    "a plan of more rows than memory can hold": (
+        forge_plan(f"{10**17}", f"{10**17}"),
+        "has 100,000,000,000,000,000 rows",
+    ),
     "another target": (
         lambda rows: [row | {"plan": row["plan"].replace("target=", "target=f")} for row in rows],
         "outputs must be those of the plan",
@@ -283,3 +296,34 @@ def test_the_command_refuses_in_one_line(folder: Path, run: Run) -> None:
     assert "--simple" in run("plan", "ac.leadline", "plain.npz", "--simple", "--find-errors", "-o", "x.csv").error
     assert "budget must be at most 300" in run("plan", "ac.leadline", "plain.npz", "--budget", 301, "-o", "x.csv").error
     assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_sheet_has_a_memory_limit(suffix: str, tmp_path: Path, rows: LabelTarget, plan: LabelPlan) -> None:
+    path = tmp_path / f"to_label{suffix}"
+    write_sheet(path, plan, rows)
+    with pytest.raises(InputError, match="has no label yet"):
+        read_sheet(path, rows, "1MB")
+    with pytest.raises(InputError, match=r"to_label.*: it would take .* more than the limit of 5\.0 kB"):
+        read_sheet(path, rows, 5000)
+
+
+@pytest.mark.parametrize(
+    "line", ["\n", "a\n", "17,2\n", f"t1,,{'some text ' * 20}\n", "a;" * 40 + "\n", "é\t" * 40 + "\n"]
+)
+def test_what_a_sheet_takes_is_not_underestimated(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text("id,label,text\n" + line * 5000, encoding="utf-8")
+    tracemalloc.start()
+    read_lines(path, ())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    with pytest.raises(InputError, match="it would take"):
+        read_lines(path, (), peak)
+
+
+def test_times_beyond_the_calendar_in_a_sheet(tmp_path: Path, rows: LabelTarget) -> None:
+    times = pa.array([2**62], pa.timestamp("us"))
+    pq.write_table(pa.table({"label": ["ant"], "plan": ["x"], "when": times}), tmp_path / "late.parquet")
+    with pytest.raises(InputError, match=r"late\.parquet: cannot be read as \.parquet"):
+        read_sheet(tmp_path / "late.parquet", rows)

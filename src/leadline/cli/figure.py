@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from leadline.cli import completion
 from leadline.cli.options import (
     ClassesOption,
     ForceOption,
+    MemoryOption,
     QuietOption,
     find_targets,
     is_model,
@@ -23,6 +23,8 @@ from leadline.cli.options import (
     split_integers,
 )
 from leadline.cli.terminal import progress, tell
+from leadline.data.memory import JSON_GROWTH, MemoryLimit
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 from leadline.report import require_matplotlib
 
@@ -57,6 +59,8 @@ class Request:
         What lines and groups of bars are told apart by.
     anchors
         Numbers of anchors, or None.
+    memory_limit
+        How much memory a file may take, or None.
     """
 
     files: Mapping[str, Path]
@@ -68,6 +72,13 @@ class Request:
     classes: list[str] | None
     by: str
     anchors: list[int] | None
+    memory_limit: str | None
+
+    def read(self, path: Path) -> Outputs:
+        """Read outputs."""
+        from leadline.data.files import read_outputs
+
+        return read_outputs(path, classes=self.classes, memory_limit=self.memory_limit)
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,7 @@ def figure(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of what has to be fitted.")] = 0,
     classes: ClassesOption = None,
+    memory_limit: MemoryOption = None,
     quiet: QuietOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -154,6 +166,7 @@ def figure(
         classes=split(classes, "--classes"),
         by=by,
         anchors=None if anchors is None else split_integers(anchors, "--anchors"),
+        memory_limit=memory_limit,
     )
     with progress(f"draw {name}", quiet=quiet):
         data = save_bytes(FIGURES[name].draw(request), kind)
@@ -170,9 +183,7 @@ def _only_file(request: Request) -> Path:
 
 def _labelled(path: Path, request: Request) -> Outputs:
     """Read labelled outputs."""
-    from leadline.data.files import read_outputs
-
-    outputs = read_outputs(path, classes=request.classes)
+    outputs = request.read(path)
     if outputs.labels is None:
         raise InputError(f"{path} must have labels for this figure; got logits only.")
     return outputs
@@ -263,24 +274,21 @@ def _reliability(request: Request) -> Any:
 
 
 def _band(request: Request) -> Any:
-    from leadline.data.files import read_outputs
     from leadline.report.learned import band
 
-    named = request.files.items()
-    logits = {path.stem: read_outputs(path, classes=request.classes).logits for _, path in named}
+    logits = {path.stem: request.read(path).logits for path in request.files.values()}
     return band(logits if len(logits) > 1 else next(iter(logits.values())))
 
 
 def _comparison(request: Request) -> list[Any]:
     """Return rows of a comparison: stored ones, or those of a source and its targets."""
     from leadline.comparison import compare
-    from leadline.data.files import read_outputs
 
     paths = list(request.files.items())
     if len(paths) == 1:
         return _chosen([_as_row(row) for row in _rows(request)], request.methods)
     source, *targets = paths
-    outputs = {Path(name).name: read_outputs(path, classes=request.classes) for name, path in targets}
+    outputs = {Path(name).name: request.read(path) for name, path in targets}
     return list(compare(_labelled(source[1], request), outputs, methods=request.methods, seeds=(request.seed,)))
 
 
@@ -325,11 +333,15 @@ def _methods(request: Request) -> Any:
 def _rows(request: Request) -> list[Mapping[str, Any]]:
     """Read rows from a JSON or CSV file."""
     path = _only_file(request)
+    MemoryLimit.of(request.memory_limit).require(JSON_GROWTH * path.stat().st_size, str(path))
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".csv":
-            return [{key: value or None for key, value in row.items()} for row in csv.DictReader(text.splitlines())]
-        found = json.loads(text)
+            lines = list(csv.DictReader(text.splitlines(), restkey=""))
+            if any("" in line for line in lines):
+                raise ValueError("a line has more cells than there are names of columns")
+            return [{key: value or None for key, value in line.items()} for line in lines]
+        found = parse_json(text)
     except ValueError as error:
         raise InputError(f"{path} must be a .json or .csv file of rows; it cannot be read: {error}.") from error
     rows = found.get("rows") if isinstance(found, dict) else found

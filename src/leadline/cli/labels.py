@@ -157,7 +157,7 @@ def recalibrate(
     require_new(output, _files(model, labelled, wanted.place), "the model", force=force)
     estimator = load(model)
     with progress("recalibrate", quiet=quiet) as advance, label_target(estimator, wanted, request, advance) as rows:
-        told = recalibrate_with_labels(estimator, rows, *read_sheet(labelled, rows))
+        told = recalibrate_with_labels(estimator, rows, *read_sheet(labelled, rows, memory_limit))
         told.save(output, force=force)
     batches = told.labelled_batches_
     row: dict[str, str | int] = {"model": output, "method": told.method, "labelled_targets": len(batches)}
@@ -173,7 +173,7 @@ def labelled_estimates(
     from leadline.labels.sheets import read_sheet
 
     with label_target(estimator, target, request, advance) as rows:
-        drawn, labels = read_sheet(labelled, rows)
+        drawn, labels = read_sheet(labelled, rows, request.memory_limit)
         return estimate_with_labels_by(
             estimator, rows, drawn, labels, request.by, request.confidence_level, together=request.together
         )

@@ -152,6 +152,7 @@ def labels(
     *,
     id: IdOption = None,
     label: Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column of labels.")] = "label",
+    memory_limit: MemoryOption = None,
     format: FormatOption = "table",
     quiet: QuietOption = False,
 ) -> None:
@@ -163,7 +164,7 @@ def labels(
 
     with _open(store) as monitor:
         with progress("labels", quiet=quiet):
-            given = read_label_file(file, id=id or monitor.get(name).id, label=label)
+            given = read_label_file(file, id=id or monitor.get(name).id, label=label, memory_limit=memory_limit)
             found = monitor.add_labels(name, given.ids, monitor.classes(name, given.labels), cuts=given.cuts)
             watched = monitor.watched(name, segments=False)
         tell_problems(monitor.deliver())

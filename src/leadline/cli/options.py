@@ -206,6 +206,8 @@ def require_file(path: str) -> Path:
         raise InputError(f"file {path} does not exist.")
     if Path(path).is_dir():
         raise InputError(f"{path} is a folder; give the files in it, such as {str(Path(path) / '*.npz')!r}.")
+    if not Path(path).is_file():
+        raise InputError(f"{path} is no file but a device, a pipe or a socket; write what it gives to a file first.")
     return Path(path)
 
 

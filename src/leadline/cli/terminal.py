@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from leadline.errors import PluginWarning
-from leadline.results.printing import printable
+from leadline.results.printing import printable, readable
 from leadline.version import __version__
 
 if TYPE_CHECKING:
@@ -164,9 +164,9 @@ def _watched(quiet: bool) -> bool:
 
 
 def _to_stderr(line: str) -> None:
-    """Print one line, whatever breaks the message of another package has.
+    """Print one line of readable length, whatever breaks and values the message has.
 
     Standard error may be closed or full: what is said there changes no result and no exit code.
     """
     with suppress(OSError, ValueError):
-        sys.stderr.write(printable(" ".join(line.split())) + "\n")
+        sys.stderr.write(readable(printable(" ".join(line.split()))) + "\n")

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.columns import Columns
+from leadline.data.memory import JSON_GROWTH
 from leadline.data.names import brief
 from leadline.data.outputs import Outputs
 from leadline.data.tables import CLASSES_KEY, Contents, Reading, parse_classes
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 
 # Keys in the metadata of a safetensors file, each a JSON object: column to values, and column to NumPy type.
 _TEXT_KEY, _TIME_KEY = "leadline.metadata", "leadline.times"
-_JSON_GROWTH = 32  # times that JSON grows at most when it is read: [] is two bytes, and an empty list 56
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def read_safetensors(path: Path, columns: Columns, reading: Reading) -> Contents
 
     with path.open("rb") as stream:
         header = min(int.from_bytes(stream.read(8), "little"), path.stat().st_size)
-    reading.limit.require(_JSON_GROWTH * header, "its header")
+    reading.limit.require(JSON_GROWTH * header, "its header")
     with safe_open(path, framework="numpy") as file:
         stored = {name: _tensor(file.get_slice(name)) for name in file.keys()}  # noqa: SIM118 - no dict
 
@@ -147,9 +148,9 @@ def read_safetensors(path: Path, columns: Columns, reading: Reading) -> Contents
         notes = file.metadata() or {}
         contents = _from_arrays(stored, load, columns, reading)
     metadata = dict(contents.metadata)
-    for name, dtype in json.loads(notes.get(_TIME_KEY, "{}")).items():
+    for name, dtype in parse_json(notes.get(_TIME_KEY, "{}")).items():
         metadata[name] = metadata[name].view(dtype)
-    for name, values in json.loads(notes.get(_TEXT_KEY, "{}")).items():
+    for name, values in parse_json(notes.get(_TEXT_KEY, "{}")).items():
         metadata[name] = np.fromiter(values, dtype=object, count=len(values))
     named = notes.get(CLASSES_KEY)
     return replace(contents, metadata=metadata, classes=contents.classes if named is None else parse_classes(named))

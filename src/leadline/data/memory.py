@@ -11,6 +11,7 @@ from typing import Self
 
 from leadline.errors import InputError
 
+JSON_GROWTH = 32  # times that JSON grows at most when it is read: [] is two bytes, and an empty list 56
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGT]?B)?", re.IGNORECASE | re.ASCII)
 _SHARE = 2  # what is read may take one in so many parts of the memory: methods need room too

@@ -12,4 +12,6 @@ LARGEST = 1e30  # in size; no model's output is near it, and single precision ha
 
 def is_usable(values: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     """Say of each value whether it is finite and of a size that methods can compute with."""
+    if values.dtype == np.float16:  # has no number as large
+        return np.asarray(np.isfinite(values))
     return np.asarray(np.abs(values) <= LARGEST)  # NaN is not

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leadline.data.footers import Chunk, row_groups
 from leadline.data.memory import MemoryLimit
 
 ARROW_MAGIC = b"ARROW1"
@@ -16,19 +17,20 @@ _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
 # ---------------------------------------------------------------------------------------------- Parquet
-def row_group_bytes(metadata: Any, number: int, columns: Collection[str] | None = None) -> int:
-    """Return how many bytes a row group of a Parquet file takes, without its texts that are read as dictionaries.
+def row_group_bytes(metadata: Any, columns: Collection[str] | None = None) -> list[int]:
+    """Return how many bytes each row group of a Parquet file takes, without texts that are read as dictionaries.
 
     Parameters
     ----------
     metadata
         The ``pyarrow.parquet.FileMetaData`` of the file.
-    number
-        Of the row group.
     columns
         The columns that are read; None for all.
     """
-    return sum(_chunk_bytes(chunk, kind) for _, chunk, kind in _chunks(metadata, number, columns))
+    return [
+        sum(_chunk_bytes(chunk) for chunk in group if columns is None or _name(chunk, columns) in columns)
+        for group in row_groups(metadata)
+    ]
 
 
 def dictionary_columns(metadata: Any, limit: MemoryLimit) -> list[str]:
@@ -37,33 +39,24 @@ def dictionary_columns(metadata: Any, limit: MemoryLimit) -> list[str]:
     As plain texts they could take more than the limit: every row may have the longest value of the dictionary.
     """
     return sorted({
-        name
-        for number in range(metadata.num_row_groups)
-        for name, chunk, kind in _chunks(metadata, number, None)
-        if kind.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-        and chunk.num_values * chunk.total_uncompressed_size > limit.size
+        chunk.path
+        for group in row_groups(metadata)
+        for chunk in group
+        if chunk.type == "BYTE_ARRAY" and chunk.has_dictionary and chunk.n_values * chunk.n_bytes > limit.size
     })  # fmt: skip
 
 
-def _chunks(metadata: Any, number: int, columns: Collection[str] | None) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the column, the chunk and the stored type of each leaf of a row group."""
-    group = metadata.row_group(number)
-    for i in range(group.num_columns):
-        chunk = group.column(i)
-        path = chunk.path_in_schema
-        name = path if columns is None or path in columns else path.partition(".")[0]
-        if columns is None or name in columns:
-            yield name, chunk, metadata.schema.column(i)
+def _name(chunk: Chunk, columns: Collection[str]) -> str:
+    """Return the column that a chunk belongs to: it may have a name with dots, or be a part of one that has parts."""
+    return chunk.path if chunk.path in columns else chunk.path.partition(".")[0]
 
 
-def _chunk_bytes(chunk: Any, kind: Any) -> int:
+def _chunk_bytes(chunk: Chunk) -> int:
     """Return how many bytes the values of a leaf take."""
-    values = max(0, int(chunk.num_values))
-    if kind.physical_type != "BYTE_ARRAY":
-        return values * (_WIDTHS.get(kind.physical_type) or max(1, kind.length)) + values * _OFFSET
+    if chunk.type != "BYTE_ARRAY":
+        return chunk.n_values * (_WIDTHS.get(chunk.type, chunk.width) + _OFFSET)
     # Where values are told by what they share with the one before, each may be as long as all that is stored.
-    repeats = values if "DELTA_BYTE_ARRAY" in chunk.encodings else 1
-    return max(0, int(chunk.total_uncompressed_size)) * repeats + values * _OFFSET
+    return chunk.n_bytes * (chunk.n_values if chunk.has_prefixes else 1) + chunk.n_values * _OFFSET
 
 
 # ------------------------------------------------------------------------------------------------ Arrow

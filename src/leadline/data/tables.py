@@ -17,6 +17,7 @@ from leadline.data.columns import Columns
 from leadline.data.memory import MemoryLimit
 from leadline.data.outputs import Outputs
 from leadline.data.sizes import ARROW_MAGIC, arrow_batches, dictionary_columns, row_group_bytes
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 
 CLASSES_KEY = "leadline.classes"  # in the metadata of an Arrow schema: JSON list of the names of the classes
@@ -108,7 +109,7 @@ def to_table(outputs: Outputs) -> Any:
 
 def parse_classes(text: str | bytes) -> list[str]:
     """Read the names of the classes from JSON."""
-    names = json.loads(text)
+    names = parse_json(text)
     if not isinstance(names, list) or not all(isinstance(item, str) for item in names):
         raise InputError("the stored names of the classes must be a JSON list of texts.")
     return names
@@ -214,11 +215,11 @@ def parquet_table(path: Path, limit: MemoryLimit) -> Any:
 
     with parquet.ParquetFile(path, memory_map=True) as file:
         metadata = file.metadata
-        room = sum(row_group_bytes(metadata, number) for number in range(metadata.num_row_groups))
-        limit.require(max(room, metadata.num_rows), "it")
+        limit.require(max(sum(row_group_bytes(metadata)), metadata.num_rows), "it")
         texts = dictionary_columns(metadata, limit)
     with parquet.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
-        return file.read()
+        # What is noted with the columns is stored twice, and streams see this copy.
+        return file.read().replace_schema_metadata(file.schema_arrow.metadata)
 
 
 def write_parquet(outputs: Outputs, path: Path) -> None:

@@ -15,12 +15,11 @@ from leadline.data.names import one_line
 from leadline.data.outputs import NOT_PROBABILITIES, FloatArray, are_probabilities
 from leadline.data.ranges import LARGEST
 from leadline.data.segments import Groups, Key, resolve
-from leadline.data.sizes import row_group_bytes
 from leadline.data.tables import CLASSES_KEY, parse_classes
 from leadline.engines import where as conditions
 from leadline.engines.blocks import good_rows, right_rows
-from leadline.engines.ipc import ArrowFragment
 from leadline.engines.lake import LakeFile, find_files
+from leadline.engines.reading import Positions, scan_batches, with_partition_fields
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import Block, GroupSums, Partial
@@ -29,7 +28,6 @@ from leadline.results.estimates import Estimates, LeftOut
 from leadline.threads import core_count
 
 _BLOCK_VALUES = 1 << 20  # logits in a block: 4 MB in single precision
-_AHEAD = 3  # blocks being read, in the scanner
 
 #: Called now and then with files done, files in all, rows done and rows per second.
 StreamProgress = Callable[[int, int, int, float], None]
@@ -298,63 +296,6 @@ class Stream:
         names = (self.classes or self.columns.classes(found)) if stored is None else parse_classes(stored)
         self.model._check_classes(names)
         return self.model.class_names if names is None else names
-
-
-def scan_batches(file: LakeFile, fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    """Yield some columns of an opened file, or of a part of it, in batches of so many rows at most."""
-    if isinstance(fragment, ArrowFragment):
-        yield from fragment.batches(schema, columns, rows)
-        return
-    for group in fragment.row_groups:  # each is unpacked whole
-        file.limit.require(row_group_bytes(fragment.metadata, group.id, columns), f"row group {group.id}")
-    scanner = fragment.scanner(
-        schema=schema, columns=columns, batch_size=rows, batch_readahead=_AHEAD, fragment_readahead=1
-    )
-    yield from scanner.to_batches()
-
-
-class Positions:
-    """The number, in the file, of each row that a scan gives."""
-
-    def __init__(self, fragment: Any) -> None:
-        self._ranges: deque[tuple[int, int]] | None = None
-        self._next = 0
-        self._in_file: int | None = None
-        if hasattr(fragment, "row_groups"):
-            sizes = [fragment.metadata.row_group(i).num_rows for i in range(fragment.metadata.num_row_groups)]
-            starts = np.concatenate([[0], np.cumsum(sizes)])
-            self._in_file = int(starts[-1])
-            self._ranges = deque((int(starts[group.id]), sizes[group.id]) for group in fragment.row_groups)
-
-    def take(self, n: int) -> Any:
-        """Return the numbers of the next n rows, shape (n,)."""
-        if self._ranges is None:
-            self._next += n
-            return np.arange(self._next - n, self._next)
-        parts = []
-        while n:
-            start, size = self._ranges.popleft()
-            used = min(n, size)
-            parts.append(np.arange(start, start + used))
-            if used < size:
-                self._ranges.appendleft((start + used, size - used))
-            n -= used
-        return np.concatenate(parts) if parts else np.arange(0)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows the file has, once all of the scan has been taken."""
-        return self._next if self._in_file is None else self._in_file
-
-
-def with_partition_fields(schema: Any, file: LakeFile) -> Any:
-    """Return the schema of a file with the columns that its folders state."""
-    import pyarrow as pa
-
-    for name, value in file.partitions.items():
-        if name not in schema.names:
-            schema = schema.append(pa.field(name, pa.int64() if isinstance(value, int) else pa.string()))
-    return schema
 
 
 def _in_order(

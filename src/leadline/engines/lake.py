@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -91,43 +91,53 @@ def find_files(place: str, memory_limit: int | str | None = None) -> list[LakeFi
     """
     if not place.strip():
         raise InputError(f"the place of a table must be a file, a folder, a pattern or a URL; got {place!r}.")
-    files = _in_filesystem(place) if is_url(place) else _in_folders(place)
+    files = []
+    for file in _in_filesystem(place) if is_url(place) else _in_folders(place):
+        if not file.path.lower().endswith(SUFFIXES):
+            raise InputError(
+                f"{place} is a folder; give the files in it, such as {place.rstrip('/') + '/*.npz'!r}: as one table it "
+                f"may hold {', '.join(SUFFIXES)} files only, and it has {file.name}."
+                if not has_magic(place)
+                else f"{place!r} must match {', '.join(SUFFIXES)} files only; it matches {file.name}."
+            )
+        files.append(file)
     if not files:
         raise InputError(f"no file matches {place!r}." if has_magic(place) else f"folder {place} has no files.")
-    foreign = next((file for file in files if not file.path.lower().endswith(SUFFIXES)), None)
-    if foreign is not None:
-        raise InputError(
-            f"{place} is a folder; give the files in it, such as {place.rstrip('/') + '/*.npz'!r}: as one table it may "
-            f"hold {', '.join(SUFFIXES)} files only, and it has {foreign.name}."
-            if not has_magic(place)
-            else f"{place!r} must match {', '.join(SUFFIXES)} files only; it matches {foreign.name}."
-        )
+    files.sort(key=lambda file: PurePosixPath(file.path))
     limit = MemoryLimit.of(memory_limit)
     return [replace(file, limit=limit) for file in _with_partitions(files)]
 
 
-def _in_folders(place: str) -> list[LakeFile]:
-    """Return local files."""
+def _in_folders(place: str) -> Iterator[LakeFile]:
+    """Yield local files."""
     path = Path(place)
     if path.is_file():
-        return [LakeFile(place, place)]
-    if path.is_dir():
-        if not os.access(path, os.R_OK | os.X_OK):
-            raise InputError(f"folder {place} cannot be read: permission denied.")
-        return _visible(path.rglob("*"), path)
-    if not has_magic(place):
+        yield LakeFile(place, place)
+    elif path.is_dir():
+        yield from _below(path)
+    elif has_magic(place):
+        for match in glob(place, recursive=True):
+            if Path(match).is_file():
+                yield LakeFile(match, match)
+    else:
         raise InputError(f"file {place} does not exist.")
-    found = (Path(match) for match in sorted(glob(place, recursive=True)))
-    return [LakeFile(str(match), str(match)) for match in found if match.is_file()]
 
 
-def _visible(paths: Iterable[Path], root: Path) -> list[LakeFile]:
-    """Return the files among paths, without what other programs leave in a lake for themselves."""
-    return [
-        LakeFile(str(path), str(path))
-        for path in sorted(paths)
-        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(root).parts)
-    ]
+def _below(root: Path) -> Iterator[LakeFile]:
+    """Yield the files in a folder and below as they are found, without what other programs leave for themselves.
+
+    A folder that is no table, such as that of the whole machine, is known by its first file.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"folder {error.filename} cannot be read: {(error.strerror or 'unknown error').lower()}.")
+
+    for folder, below, names in os.walk(root, onerror=refuse):
+        below[:] = sorted(name for name in below if name[0] not in "._")
+        for name in sorted(names):
+            path = Path(folder, name)
+            if name[0] not in "._" and path.is_file():
+                yield LakeFile(str(path), str(path))
 
 
 def _in_filesystem(url: str) -> list[LakeFile]:

@@ -19,9 +19,10 @@ from leadline.data.segments import resolve
 from leadline.data.tables import storable
 from leadline.engines import ENGINES
 from leadline.engines import where as conditions
-from leadline.engines.arrow import Positions, Stream, StreamProgress, mapping_of, scan_batches, with_partition_fields
+from leadline.engines.arrow import Stream, StreamProgress, mapping_of
 from leadline.engines.blocks import good_rows
 from leadline.engines.lake import LakeFile, find_files
+from leadline.engines.reading import Positions, scan_batches, with_partition_fields
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.groups import GroupSums

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ import numpy as np
 
 from leadline.data.names import brief, one_line
 from leadline.data.outputs import Outputs
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 from leadline.integrations.kinds import Kind, check_kind, outputs_of_kind
 
@@ -131,7 +131,7 @@ def _records(path: str) -> Iterator[tuple[str, Any]]:
                 empty = False
                 place = f"{file}, line {number},"
                 try:
-                    record = json.loads(line)
+                    record = parse_json(line)
                 except ValueError as error:
                     raise InputError(f"{place} must be one JSON object: {one_line(error)}.") from error
                 if not isinstance(record, dict):
@@ -153,7 +153,7 @@ def _sagemaker(record: Any, name: str | None) -> _Response:
     if encoding == "CSV":
         values: Any = [[float(cell) for cell in row] for row in csv.reader(text.splitlines()) if row]
     else:
-        values = _predictions(json.loads(text), name)
+        values = _predictions(parse_json(text), name)
     return _Response(values, event.get("inferenceId") or event.get("eventId"), event.get("inferenceTime"))
 
 
@@ -162,9 +162,9 @@ def _kserve(record: Any, name: str | None) -> _Response | None:
     if str(record.get("type", "")).endswith(".request"):
         return None
     if "data_base64" in record:
-        data = json.loads(base64.b64decode(record["data_base64"], validate=True))
+        data = parse_json(base64.b64decode(record["data_base64"], validate=True))
     else:
-        data = json.loads(record["data"]) if isinstance(record["data"], str) else record["data"]
+        data = parse_json(record["data"]) if isinstance(record["data"], str) else record["data"]
     values = _tensor(data["outputs"], name) if "outputs" in data else _predictions(data, name)
     return _Response(values, record.get("id"), record.get("time"))
 

@@ -13,9 +13,14 @@ from leadline.data.files import write_bytes
 from leadline.data.memory import MemoryLimit
 from leadline.data.names import brief, one_line
 from leadline.data.tables import parquet_table
+from leadline.data.texts import csv_text
 from leadline.errors import InputError
 
 Columns = Mapping[str, Sequence[str]]
+
+# What a table of text grows to when it is read, measured and rounded up: bytes for each byte, line and cell.
+_BYTE, _LINE, _CELL = 8, 420, 80
+_SEPARATORS = (b",", b";", b"\t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +31,7 @@ class Line:
     cells: Mapping[str, str]
 
 
-def read_lines(path: Path, needed: Sequence[str]) -> list[Line]:
+def read_lines(path: Path, needed: Sequence[str], memory_limit: int | str | None = None) -> list[Line]:
     """Read the lines of a table that are not empty.
 
     Parameters
@@ -35,11 +40,13 @@ def read_lines(path: Path, needed: Sequence[str]) -> list[Line]:
         The file. CSV may have a byte-order mark, and semicolons or tabs in place of commas.
     needed
         Columns that there must be.
+    memory_limit
+        How much memory the file may take, as for ``read_outputs``.
     """
     reader = _FORMATS[_suffix(path)][0]
     if not path.is_file():
         raise InputError("does not exist.")
-    rows = reader(path)
+    rows = reader(path, MemoryLimit.of(memory_limit))
     header = [cell.strip() for cell in rows[0]] if rows else []
     for column in needed:
         if header.count(column) != 1:
@@ -70,11 +77,7 @@ def _suffix(path: Path) -> str:
 
 
 def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue().encode()
+    return csv_text([columns, *zip(*columns.values(), strict=True)]).encode()
 
 
 def _parquet(columns: Columns) -> bytes:
@@ -86,8 +89,12 @@ def _parquet(columns: Columns) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _csv_lines(path: Path) -> list[list[str]]:
+def _csv_lines(path: Path, limit: MemoryLimit) -> list[list[str]]:
+    size = path.stat().st_size
+    limit.require(_BYTE * size, "it")
     data = path.read_bytes()
+    cells = sum(map(data.count, _SEPARATORS))
+    limit.require(_BYTE * size + _LINE * data.count(b"\n") + _CELL * cells, "it")
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = data.decode(encoding)
@@ -99,11 +106,12 @@ def _csv_lines(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)))
 
 
-def _parquet_lines(path: Path) -> list[list[str]]:
+def _parquet_lines(path: Path, limit: MemoryLimit) -> list[list[str]]:
     import pyarrow as pa
 
     try:
-        table = parquet_table(path, MemoryLimit.of(None))
+        table = parquet_table(path, limit)
+        limit.require(_LINE * table.num_rows + _CELL * table.num_rows * table.num_columns + table.nbytes, "it")
         # Of a dictionary, rows share the texts.
         cells = [
             column_values(column).tolist() if pa.types.is_dictionary(column.type) else column.to_pylist()
@@ -111,11 +119,12 @@ def _parquet_lines(path: Path) -> list[list[str]]:
         ]
         rows = zip(*cells, strict=True)
         return [table.column_names, *(["" if cell is None else str(cell) for cell in row] for row in rows)]
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # texts that are no UTF-8 are found late
+    # Texts that are no UTF-8, and times after the year 9999, are found late.
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"cannot be read as .parquet ({one_line(error)}).") from error
 
 
-_FORMATS: dict[str, tuple[Callable[[Path], list[list[str]]], Callable[[Columns], bytes]]] = {
+_FORMATS: dict[str, tuple[Callable[[Path, MemoryLimit], list[list[str]]], Callable[[Columns], bytes]]] = {
     ".csv": (_csv_lines, _csv),
     ".parquet": (_parquet_lines, _parquet),
 }

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from leadline.data.files import write_bytes
+from leadline.data.texts import parse_json
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
 from leadline.estimators.draws import correctness_in
@@ -137,7 +138,7 @@ class LabelPlan:
     def load(cls, path: str | Path) -> Self:
         """Read a plan that :meth:`save` wrote."""
         try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            values = parse_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
         except ValueError as error:

@@ -95,7 +95,9 @@ def write_errors(
     _write(path, rows, target, id, keep, more, force)
 
 
-def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[int | None]]:
+def read_sheet(
+    path: str | Path, target: LabelTarget, memory_limit: int | str | None = None
+) -> tuple[LabelPlan, list[int | None]]:
     """Read a labelled table: the plan, and the label of each of its rows up to the last one that has any.
 
     Parameters
@@ -105,6 +107,8 @@ def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[i
         byte-order mark, semicolons or tabs in place of commas do not matter. Columns may be added.
     target
         What the plan was made for, with the model that it was made with.
+    memory_limit
+        How much memory the table may take, as for ``read_outputs``.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def read_sheet(path: str | Path, target: LabelTarget) -> tuple[LabelPlan, list[i
         The plan and labels as :func:`leadline.estimate_with_labels` takes them.
     """
     try:
-        lines = read_lines(Path(path), (LABEL, PLAN))
+        lines = read_lines(Path(path), (LABEL, PLAN), memory_limit)
         return _join(lines, _Short.read(lines), target)
     except InputError as error:
         raise InputError(f"{path}: {one_line(error, most=600)}") from error
@@ -151,16 +155,16 @@ class _Short:
             if len(counts) != len(sizes) or len(cuts) != len(sizes) - 1 or (counts > sizes).any() or counts.min() < 1:
                 raise ValueError(text)
             return cls(counts, sizes, cuts, int(parts["seed"]), parts["target"], unquote(parts["id"]) or None)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise InputError(
                 f"column {PLAN!r} must be as the plan wrote it; got {text!r} in line {found[text]}."
             ) from error
 
     def drawn(self, target: LabelTarget) -> _Redrawn:
         """Draw the plan again."""
-        order = turns(self.counts, self.seed)
-        plan = LabelPlan(np.zeros_like(order), order, self.sizes, self.cuts, self.seed, self.checksum)
-        found = target.draw(self.cuts, self.seed, int(self.counts.max()) + _SPARE)
+        none = np.empty(0, dtype=np.int64)  # what a forged plan asks for may be more than memory can hold
+        plan = LabelPlan(none, none, self.sizes, self.cuts, self.seed, self.checksum)
+        found = target.draw(self.cuts, self.seed, min(int(self.counts.max()), target.n_rows) + _SPARE)
         plan.check_target(found)
         if (found.sizes < self.counts).any():
             raise InputError(
@@ -178,7 +182,7 @@ class _Short:
         else:
             taken = target.take(candidates, [self.id])
             known = dict(zip(_texts(taken.metadata[self.id], self.id), candidates.tolist(), strict=True))
-        return _Redrawn(replace(plan, rows=rows), same_strata, known)
+        return _Redrawn(replace(plan, rows=rows, strata=turns(self.counts, self.seed)), same_strata, known)
 
 
 @dataclass(frozen=True, eq=False)

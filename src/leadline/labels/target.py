@@ -57,6 +57,11 @@ class LabelTarget:
         return self.model.accuracy_of(*self._driven.done[ALL])
 
     @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self._driven.done[ALL][1].n_rows
+
+    @property
     def confidences(self) -> Array:
         """Shares of the rows by confidence, shape (10,)."""
         assert self._driven.whole is not None

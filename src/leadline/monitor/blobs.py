@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.names import one_line
+from leadline.data.ranges import LARGEST
 from leadline.errors import InputError
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
+
+_LARGEST_SUM = LARGEST**3  # of squares of the largest values, over more rows than there will be
 
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -43,7 +46,7 @@ def unpack_sums(data: bytes) -> Reduced:
     arrays = unpack(data)
     needed = [arrays.get(name) for name in ("count", "value", "square")]
     shapes = {None if array is None else array.shape for array in needed}
-    numbers = all(array.dtype.kind in "iuf" and np.isfinite(array).all() for array in arrays.values())
+    numbers = all(array.dtype.kind in "iuf" and (abs(array) <= _LARGEST_SUM).all() for array in arrays.values())
     require(len(shapes) == 1 and shapes != {None} and numbers, "sums")
     return Reduced(arrays)
 

@@ -30,7 +30,9 @@ class LabelFile:
     cuts: Array | None
 
 
-def read_label_file(path: str | Path, *, id: str, label: str = "label") -> LabelFile:
+def read_label_file(
+    path: str | Path, *, id: str, label: str = "label", memory_limit: int | str | None = None
+) -> LabelFile:
     """Read a table of labels: CSV, whatever a spreadsheet has made of it, or Parquet. Lines without one are skipped.
 
     Parameters
@@ -39,9 +41,11 @@ def read_label_file(path: str | Path, *, id: str, label: str = "label") -> Label
         The file.
     id, label
         The columns of row ids and of labels.
+    memory_limit
+        How much memory the file may take, as for ``read_outputs``.
     """
     try:
-        lines = read_lines(Path(path), (id, label))
+        lines = read_lines(Path(path), (id, label), memory_limit)
         cuts = plan_cuts(lines)
         found = [(line.cells.get(id, ""), line.cells.get(label, "")) for line in lines]
         nameless = next((line.number for line in lines if line.cells.get(label) and not line.cells.get(id)), None)

@@ -6,8 +6,6 @@ one function and one line there.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
@@ -23,11 +21,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from leadline.data.texts import csv_text
 from leadline.errors import InputError
 from leadline.results.printing import printable
 
 BAR_WIDTH = 20
 _LONGEST_NAME = 40  # characters; longer texts in a column of words are sentences
+_LEAST_WIDTH = 20  # of a terminal; narrower ones break lines themselves
 _MOST_PARTS = 2  # into which a table with long names is divided
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -247,7 +247,8 @@ def _print_records(table: Table, console: Console) -> None:
             if not (text := printable(row[i].text)):
                 continue
             whole = [f"  {titles[i]}: {text}"]
-            lines = wrap(whole[0].strip(), console.width - 2, subsequent_indent="  ", break_long_words=False)
+            room = max(_LEAST_WIDTH, console.width) - 2
+            lines = wrap(whole[0].strip(), room, subsequent_indent="  ", break_long_words=False)
             for line in whole if len(text) <= _LONGEST_NAME else [f"  {line}" for line in lines]:
                 console.print(Text(line, style=row[i].style), soft_wrap=True)
 
@@ -333,11 +334,7 @@ def _csv(document: Document, console: Console) -> str:
             for record in records
         ]
     names = list(dict.fromkeys(name for record in records for name in record))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return csv_text([names, *([record.get(name) for name in names] for record in records)])
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:

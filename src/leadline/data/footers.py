@@ -1,0 +1,196 @@
+"""What the footer of a Parquet file says of its columns.
+
+Arrow's own objects for it end the process where a footer contradicts itself, so that it is read here, and such a footer
+is refused before Arrow looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from leadline.errors import InputError
+
+_MAGIC = 4  # bytes before the footer
+_DELTA_BYTE_ARRAY = 7
+
+# Kinds of values in Thrift's compact protocol, which footers are written in.
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
+_INTEGERS = (4, 5, 6)
+
+# Numbers of the fields that are read, each with those of the fields inside it.
+_Wanted = Mapping[int, Any]
+_PATH, _ENCODINGS, _VALUES, _UNCOMPRESSED, _DICTIONARY, _SIZES = 3, 2, 5, 6, 11, 16
+_TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
+_ROW_GROUPS, _COLUMNS, _COLUMN, _ENCRYPTION = 4, 1, 3, 8
+_FOOTER: _Wanted = {
+    _ROW_GROUPS: {_COLUMNS: {
+        _COLUMN: {
+            _PATH: {}, _ENCODINGS: {}, _VALUES: {}, _UNCOMPRESSED: {}, _DICTIONARY: {},
+            _SIZES: {_TEXT_BYTES: {}, _REPETITIONS: {}, _DEFINITIONS: {}},
+        },
+        _ENCRYPTION: {},
+    }}
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A column of a row group.
+
+    Attributes
+    ----------
+    path
+        Of a leaf of the schema, such as ``logits.list.element``.
+    type
+        How values are stored, such as ``DOUBLE``.
+    width
+        Bytes of each value of type FIXED_LEN_BYTE_ARRAY.
+    n_values
+        How many there are.
+    n_bytes
+        That all pages unpack to.
+    has_dictionary
+        Whether values are numbers of those in a dictionary.
+    has_prefixes
+        Whether values are told by what they share with the one before.
+    """
+
+    path: str
+    type: str
+    width: int
+    n_values: int
+    n_bytes: int
+    has_dictionary: bool
+    has_prefixes: bool
+
+    @classmethod
+    def of(cls, found: Mapping[int, Any], leaf: Any) -> Self:
+        """Return what was found in a footer; ``leaf`` is the ``pyarrow.parquet.ColumnSchema``."""
+        column = found.get(_COLUMN, {})
+        if _ENCRYPTION in found or not {_PATH, _VALUES, _UNCOMPRESSED} <= column.keys():
+            raise InputError("its footer does not describe all columns; is it encrypted?")
+        sizes, is_text = column.get(_SIZES, {}), leaf.physical_type == "BYTE_ARRAY"
+        repetitions, definitions = len(sizes.get(_REPETITIONS, ())), len(sizes.get(_DEFINITIONS, ()))
+        if (
+            repetitions not in (0, leaf.max_repetition_level + 1)
+            or definitions not in (0, leaf.max_definition_level + 1)
+            or (_TEXT_BYTES in sizes and not is_text)
+        ):
+            raise InputError("its footer contradicts itself; is it damaged?")
+        return cls(
+            b".".join(column[_PATH]).decode(errors="replace"), leaf.physical_type, max(1, leaf.length or 1),
+            max(0, column[_VALUES]), max(0, column[_UNCOMPRESSED]), _DICTIONARY in column,
+            _DELTA_BYTE_ARRAY in column.get(_ENCODINGS, ()),
+        )  # fmt: skip
+
+
+def row_groups(metadata: Any) -> list[list[Chunk]]:
+    """Return the columns of each row group.
+
+    Parameters
+    ----------
+    metadata
+        The ``pyarrow.parquet.FileMetaData`` of a file.
+    """
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    metadata.write_metadata_file(sink)
+    footer, _ = _record(sink.getvalue().to_pybytes(), _MAGIC, _FOOTER)
+    leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
+    found = [group.get(_COLUMNS, []) for group in footer.get(_ROW_GROUPS, [])]
+    if any(len(columns) != len(leaves) for columns in found):
+        raise InputError(f"its footer contradicts itself: not every row group has the {len(leaves)} columns.")
+    return [[Chunk.of(*pair) for pair in zip(columns, leaves, strict=True)] for columns in found]
+
+
+def _record(data: bytes, place: int, wanted: _Wanted) -> tuple[dict[int, Any], int]:
+    """Read a record in Thrift's compact protocol: its fields that are wanted, by number, and where it ends."""
+    found: dict[int, Any] = {}
+    number = 0
+    while head := data[place]:
+        place += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, place = _integer(data, place)
+        if number in wanted:
+            found[number], place = _value(data, place, head & 15, wanted[number])
+        else:
+            place = _after(data, place, head & 15)
+    return found, place + 1
+
+
+def _value(data: bytes, place: int, kind: int, wanted: _Wanted) -> tuple[Any, int]:
+    """Read a value of a kind, and where it ends."""
+    if kind == _STRUCT:
+        return _record(data, place, wanted)
+    if kind == _BINARY:
+        count, place = _number(data, place)
+        return data[place : place + count], place + count
+    if kind in (_LIST, _SET):
+        count, inner, place = _list(data, place)
+        values = []
+        for _ in range(count):
+            value, place = _value(data, place, inner, wanted)
+            values.append(value)
+        return values, place
+    if kind in _INTEGERS:
+        return _integer(data, place)
+    raise InputError("its footer has fields of another kind than Parquet's.")
+
+
+def _after(data: bytes, place: int, kind: int) -> int:
+    """Return where a value of a kind ends."""
+    if kind in _INTEGERS:
+        while data[place] > 127:
+            place += 1
+        return place + 1
+    if kind == _BINARY:
+        count, place = _number(data, place)
+        return place + count
+    if kind == _STRUCT:
+        while head := data[place]:
+            place = _after(data, place + 1 if head >> 4 else _integer(data, place + 1)[1], head & 15)
+        return place + 1
+    if kind in (_LIST, _SET):
+        count, inner, place = _list(data, place)
+        for _ in range(count):
+            place = _after_item(data, place, inner)
+        return place
+    if kind == _MAP:
+        count, place = _number(data, place)
+        kinds, place = (data[place], place + 1) if count else (0, place)
+        for _ in range(count):
+            place = _after_item(data, _after_item(data, place, kinds >> 4), kinds & 15)
+        return place
+    return place + {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}[kind]
+
+
+def _after_item(data: bytes, place: int, kind: int) -> int:
+    """Return where an item of a list ends: truth takes a byte there, while in a record the kind says it."""
+    return _after(data, place, _BYTE if kind in (_TRUE, _FALSE) else kind)
+
+
+def _list(data: bytes, place: int) -> tuple[int, int, int]:
+    """Read how many items of which kind a list has, and where they begin."""
+    head = data[place]
+    count, place = (head >> 4, place + 1) if head >> 4 < 15 else _number(data, place + 1)
+    return count, head & 15, place
+
+
+def _number(data: bytes, place: int) -> tuple[int, int]:
+    """Read a number of seven bits in each byte, the lowest first, and where it ends."""
+    value, shift = 0, 0
+    while (byte := data[place]) > 127:
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+    return value | byte << shift, place + 1
+
+
+def _integer(data: bytes, place: int) -> tuple[int, int]:
+    """Read a number whose lowest bit is its sign, and where it ends."""
+    value, place = _number(data, place)
+    return value >> 1 ^ -(value & 1), place
