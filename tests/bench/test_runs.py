@@ -22,6 +22,7 @@ from leadline.data.files import write_outputs
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
 from leadline.estimators import passes
+from leadline.estimators.sources import learn_profile
 
 Make = Callable[..., Outputs]
 SUITE = SUITES["logits-mnist"]
@@ -127,7 +128,7 @@ def test_a_target_is_judged_once_for_all_variants(
         return call
 
     monkeypatch.setattr(passes, "judge_rows", counted("judged", passes.judge_rows))
-    monkeypatch.setattr(runs, "learn_profile", counted("learned", runs.learn_profile))
+    monkeypatch.setattr(runs, "learn_profile", counted("learned", learn_profile))
     found = run_variants(SUITE, variants, tmp_path, tmp_path / "out", seeds=(0,))
     assert calls == {"judged": 4, "learned": 2}
     assert {(row.model, row.target, row.variant): row.estimate for row in found} == apart
