@@ -17,6 +17,8 @@ from leadline.results.frames import Tabular
 if TYPE_CHECKING:
     from leadline.estimators import Estimator
     from leadline.results.estimate import Estimate
+    from leadline.shift.judgement import Judgement
+    from leadline.shift.source import SourceProfile
 
 #: Called after each step with the number of steps done, the number in all, and what was done.
 Progress = Callable[[int, int, str], None]
@@ -296,15 +298,22 @@ def plan_fits(
 
 
 def fit_planned(
-    source: Any, plan: Sequence[tuple[str, int | None, Estimator]], *, progress: Callable[[str], None]
+    source: Any,
+    plan: Sequence[tuple[str, int | None, Estimator]],
+    *,
+    profile: SourceProfile | None = None,
+    progress: Callable[[str], None],
 ) -> list[Fitted]:
-    """Fit what :func:`plan_fits` returned on the labelled source, whose profile is learned once; report each fit."""
+    """Fit what :func:`plan_fits` returned on the labelled source; report each fit.
+
+    The source's profile is learned once, unless it is given.
+    """
     from leadline.estimators.sources import learn_profile
 
     source = _as_outputs(source, "source")
     if source.labels is None:
         raise InputError("source must have labels; got logits only.")
-    fitted, profile = [], learn_profile(source)
+    fitted, profile = [], learn_profile(source) if profile is None else profile
     for method, seed, estimator in plan:
         started = perf_counter()
         estimator._fit_outputs(source, profile)
@@ -318,21 +327,28 @@ def evaluate(
     targets: Mapping[str, Any],
     *,
     confidence_level: float = 0.9,
+    judgements: dict[str, Judgement] | None = None,
     progress: Callable[[str], None],
 ) -> Comparison:
-    """Estimate by every method fitted on one source on every target, which is judged once; report each estimate."""
+    """Estimate by every method fitted on one source on every target; report each estimate.
+
+    A target is judged once, and not at all where ``judgements`` has it by name; they receive the others, for a later
+    call with methods fitted on the same source.
+    """
     from leadline.estimators.passes import judge_rows
 
     rows = []
+    judgements = {} if judgements is None else judgements
     for name in targets:
         target = _as_outputs(targets[name], f"target {name!r}")
         with _naming(f"target {name!r}"):
             logits = fitted[0].estimator._target(target)
-        judgement = judge_rows(fitted[0].estimator.source_, logits)
+        if name not in judgements:
+            judgements[name] = judge_rows(fitted[0].estimator.source_, logits)
         truth = None if target.labels is None else float(np.mean(logits.argmax(axis=1) == target.labels))
         for fit in fitted:
             started = perf_counter()
-            estimate = fit.estimator._estimate(logits, confidence_level=confidence_level, judgement=judgement)
+            estimate = fit.estimator._estimate(logits, confidence_level=confidence_level, judgement=judgements[name])
             rows.append(
                 ComparisonRow(
                     method=fit.method,

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from leadline.bench.figures import _figures, draw_figures
+from leadline.bench.records import record
 from leadline.bench.rows import Row, rows_stem, save_rows
 
 pytest.importorskip("matplotlib")
 
 
 def put(out: Path, experiment: str, suite: str, errors: dict[tuple[str, str, str], float]) -> None:
-    """Store rows by model, target and variant."""
+    """Store and record rows by model, target and variant."""
     rows = [
         Row(
             suite=suite, model=model, model_seed=None, target=target, experiment=experiment, variant=variant,
@@ -24,6 +25,7 @@ def put(out: Path, experiment: str, suite: str, errors: dict[tuple[str, str, str
         for (model, target, variant), error in errors.items()
     ]  # fmt: skip
     save_rows(rows, rows_stem(out, experiment, suite))
+    record(out, experiment, rows)
 
 
 def lines(ax: Any) -> dict[str, float]:
@@ -64,3 +66,12 @@ def test_every_figure_becomes_a_file(tmp_path: Path) -> None:
         "ablation", "ablation-citation-graphs-networks", "ablation-paper", "ablation-paper-citation-graphs-networks",
     ]  # fmt: skip
     assert all(path.read_bytes().startswith(b"<?xml") for path in paths)
+
+
+def test_figures_of_experiments_need_no_rows(tmp_path: Path) -> None:
+    targets = {("cnn", target, variant): 0.01 for target in ("usps", "mnist_m") for variant in ("sample", "random")}
+    put(tmp_path, "init-paper", "logits-mnist", targets)
+    put(tmp_path, "main", "logits-mnist", {("cnn", "usps", "alsa-g"): 0.01})
+    for path in tmp_path.glob("rows/*/*"):
+        path.unlink()
+    assert set(dict(_figures(tmp_path))) == {"init-paper", "init-paper-logits-mnist-targets"}

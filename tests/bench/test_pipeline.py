@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 from scipy.special import softmax
 from typer.testing import CliRunner
 
-from leadline.bench import experiments, rows
+from leadline.bench import experiments, runs
 from leadline.bench.datasets import SUITES
 from leadline.bench.experiments import EXPERIMENTS
 from leadline.bench.inputs import ImageArray, Options, Split
@@ -26,11 +25,11 @@ from leadline.bench.models import build
 from leadline.bench.optional import need
 from leadline.bench.pipeline import Job, classifier, extract_logits, train_suite
 from leadline.bench.records import load_measured
-from leadline.bench.rows import Variant, load_rows, run_variants
+from leadline.bench.rows import load_rows
+from leadline.bench.runs import Variant, run_variants
 from leadline.bench.training import MNIST, RECIPES, Recipe, load_best, predict, status, train
 from leadline.cli.bench import app
-from leadline.data.files import read_outputs, write_outputs
-from leadline.data.outputs import Outputs
+from leadline.data.files import read_outputs
 from leadline.errors import InputError
 from official_files import write_mnist, write_office31
 
@@ -158,56 +157,6 @@ def test_mnist_goes_from_official_files_to_the_table(tmp_path: Path, rng: np.ran
     assert (out / "figures/scatter-mnist.svg").stat().st_size > 1000
 
 
-def test_a_finished_part_is_not_computed_again(
-    tmp_path: Path, make_outputs: Callable[..., Outputs], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "logits/mnist/model"
-    folder.mkdir(parents=True)
-    for seed, name in enumerate(("source", "target_a", "target_b")):
-        write_outputs(make_outputs(200, 10, seed), folder / f"{name}.npz")
-    suite, out = SUITES["logits-mnist"], tmp_path / "out"
-    variants = [Variant("ac", "ac"), Variant("doc", "doc")]
-    calls = []
-
-    def broken_on_doc(*arguments: Any, **options: Any) -> Any:
-        calls.append(arguments[1].name)
-        if arguments[1].name == "doc" and len(calls) == 2:
-            raise KeyboardInterrupt
-        return fit(*arguments, **options)
-
-    fit = rows._fit
-    monkeypatch.setattr(rows, "_fit", broken_on_doc)
-    with pytest.raises(KeyboardInterrupt):
-        run_variants(suite, variants, tmp_path, out)
-    found = run_variants(suite, variants, tmp_path, out)
-    assert calls == ["ac", "doc", "doc"]
-    assert [(row.variant, row.target) for row in found] == [("ac", "a"), ("ac", "b"), ("doc", "a"), ("doc", "b")]
-    run_variants(suite, variants, tmp_path, out, targets=["b"])
-    assert calls == ["ac", "doc", "doc", "ac", "doc"]  # another question
-    with pytest.raises(InputError, match="targets must be among a, b; got c"):
-        run_variants(suite, variants, tmp_path, out, targets=["c"])
-    write_outputs(make_outputs(200, 10, 9), folder / "target_c.npz")  # logits were not complete
-    later = (out / "parts/main/logits-mnist/model__ac.json").stat().st_mtime + 1
-    os.utime(folder / "target_c.npz", (later, later))
-    assert {row.target for row in run_variants(suite, variants, tmp_path, out)} == {"a", "b", "c"}
-    with pytest.raises(InputError, match="models must be among"):
-        run_variants(suite, variants, tmp_path, out, models=["other"])
-
-
-def test_alpha_sweep_equals_separate_fits(tmp_path: Path, make_outputs: Callable[..., Outputs]) -> None:
-    folder = tmp_path / "logits/mnist/model"
-    folder.mkdir(parents=True)
-    for seed, name in enumerate(("source", "target_a")):
-        write_outputs(make_outputs(150, 10, seed), folder / f"{name}.npz")
-    suite = SUITES["logits-mnist"]
-    quick = {"n_anchors": 20, "max_epochs": 3}
-    variants = [Variant(f"{alpha}", "alsa-g", {"alpha": alpha} | quick) for alpha in (0.5, 0.9, 0.99)]
-    shared = run_variants(suite, variants, tmp_path, tmp_path / "shared", seeds=(0,))
-    for variant, row in zip(variants, shared, strict=True):
-        alone = run_variants(suite, [variant], tmp_path, tmp_path / variant.name, seeds=(0,))
-        assert alone[0].estimate == row.estimate
-
-
 def test_every_experiment_names_options_that_exist() -> None:
     from leadline.estimators import ALSA, make
 
@@ -272,7 +221,7 @@ def test_errors_name_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="already consists of logits"):
         extract_logits(SUITES["logits-mnist"], tmp_path, tmp_path)
     with pytest.raises(InputError, match="leadline bench logits mnist"):
-        rows.sources(SUITES["mnist"], tmp_path, tmp_path)
+        runs.sources(SUITES["mnist"], tmp_path, tmp_path)
     with pytest.raises(InputError, match="no trained model"):
         load_best(build("mnist-cnn", 10), tmp_path)
     with pytest.raises(InputError, match="is needed for the models: pip install not_a_package"):

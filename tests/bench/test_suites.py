@@ -14,7 +14,7 @@ from leadline.bench.datasets import SUITES
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.inputs import Options
 from leadline.bench.pipeline import Job, classifier
-from leadline.bench.rows import sources
+from leadline.bench.runs import sources
 from leadline.data.files import read_outputs
 from leadline.errors import InputError
 from official_files import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +14,14 @@ import numpy as np
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.graphs import run as on_graphs
 from leadline.bench.pipeline import SEEDS
-from leadline.bench.rows import PAPER_SUFFIX, Row, Variant, load_rows, rows_stem, run_variants, save_rows
+from leadline.bench.rows import PAPER_SUFFIX, Row, load_rows, rows_stem, save_rows
+from leadline.bench.runs import Variant, origin_of, require_known, run_variants, sources
 from leadline.comparison import Progress
 from leadline.errors import InputError
 from leadline.estimators import ALSA, METHODS, make
 from leadline.estimators.alsa.training import PARTS
-from leadline.version import __version__
 
+_log = logging.getLogger(__name__)
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 ANCHOR_COUNTS = (10, 30, 100, 300, 1000, 3000)
 _FIXED = {
@@ -85,39 +87,56 @@ def run_experiment(
 ) -> list[Row]:
     """Run an experiment on a suite and store its rows as Parquet and JSON below ``out/rows``.
 
-    Rows of models and variants that were run earlier, by the same version, are kept and returned too.
+    Rows of other models and variants that were run earlier are kept and returned too, as long as they have the origin
+    that they would have today (:func:`leadline.bench.runs.origin_of`). Those that have not are left out, which a
+    warning in the log says.
 
-    ``methods`` keeps some of the variants, by the method they use; the other parameters are those of
-    :func:`leadline.bench.rows.run_variants`.
+    ``methods`` keeps some of the variants, by their name or by the method they use; the other parameters are those of
+    :func:`leadline.bench.runs.run_variants`.
     """
+    if on_graphs.METHOD in (experiment, *(methods or ())):
+        on_graphs.require_graphs(suite)
+    variants = _variants(suite, experiment)
+    chosen = variants
+    if methods is not None:
+        require_known("methods", methods, (name for variant in variants for name in (variant.method, variant.name)))
+        chosen = tuple(variant for variant in variants if {variant.method, variant.name} & {*methods})
+    rows = run_variants(
+        suite, chosen, data, out, experiment=experiment, seeds=seeds, models=models, targets=targets, progress=progress
+    )
+    new = {_place(row) for row in rows}
+    earlier = [row for row in load_rows(out, experiment, suite.name) if _place(row) not in new]
+    origins = {
+        (model, seed, variant.name): origin_of(variant, folder)
+        for model, seed, folder in (sources(suite, data, out) if earlier else ())
+        for variant in variants
+    }
+    rows += [row for row in earlier if row.origin == origins.get(_place(row))]
+    if stale := [row for row in earlier if row.origin != origins.get(_place(row))]:
+        _log.warning(
+            "left out %d earlier rows of %s, %s: another version, other code, options or logits made them. "
+            "Run it again without a choice of methods and models to have all.",
+            len(stale), suite.name, ", ".join(dict.fromkeys(row.variant for row in stale)),
+        )  # fmt: skip
+    save_rows(rows, rows_stem(out, experiment, suite.name))
+    return rows
+
+
+def _variants(suite: Suite, experiment: str) -> tuple[Variant, ...]:
+    """Return the variants of an experiment that a suite allows for."""
     experiments = dict.fromkeys([*EXPERIMENTS, *on_graphs.VARIANTS])
     if experiment not in experiments:
         raise InputError(f"experiment must be one of {', '.join(experiments)}; got {experiment!r}.")
-    if on_graphs.METHOD in (experiment, *(methods or ())):
-        on_graphs.require_graphs(suite)
     variants = EXPERIMENTS.get(experiment, ())
     if suite.graphs:
         more = on_graphs.VARIANTS.get(experiment, {})
         variants += tuple(Variant(name, on_graphs.METHOD, options) for name, options in more.items())
-    if methods is not None:
-        known = (*METHODS, on_graphs.METHOD)
-        if unknown := [name for name in methods if name not in known]:
-            raise InputError(f"methods must be among {', '.join(known)}; got {', '.join(unknown)}.")
-        variants = tuple(variant for variant in variants if variant.method in methods)
-    if not variants:
-        raise InputError(f"experiment {experiment} has no variant of {', '.join(methods or ())}.")
-    rows = run_variants(
-        suite, variants, data, out, experiment=experiment, seeds=seeds, models=models, targets=targets,
-        progress=progress,
-    )  # fmt: skip
-    new = {(row.model, row.model_seed, row.variant) for row in rows}
-    rows += [
-        row
-        for row in load_rows(out, experiment, suite.name)
-        if (row.model, row.model_seed, row.variant) not in new and row.version == __version__
-    ]
-    save_rows(rows, rows_stem(out, experiment, suite.name))
-    return rows
+    return variants
+
+
+def _place(row: Row) -> tuple[str, int | None, str]:
+    """Return the model, its seed and the variant that a row is about."""
+    return row.model, row.model_seed, row.variant
 
 
 @dataclass(frozen=True)

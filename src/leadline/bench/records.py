@@ -18,7 +18,8 @@ from leadline.bench.datasets.suite import Suite
 from leadline.bench.experiments import TrainingTime
 from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.metrics import Score, scores_by
-from leadline.bench.rows import Row, save_json, sources
+from leadline.bench.rows import Row, save_json
+from leadline.bench.runs import sources
 from leadline.data.files import read_outputs
 from leadline.errors import InputError
 from leadline.estimators.alsa.band import band_width

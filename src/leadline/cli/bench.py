@@ -186,7 +186,10 @@ def run(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", metavar="A,B,...", help="Some methods; all by default.", autocompletion=completion.methods
+            "--methods",
+            metavar="A,B,...",
+            help="Some methods or variants; all by default.",
+            autocompletion=completion.methods,
         ),
     ] = None,
     models: ModelsOption = None,
@@ -199,7 +202,8 @@ def run(
 ) -> None:
     """Estimate by all methods on all targets with all seeds; store rows and update measured.json.
 
-    What an earlier run of the same version finished is kept.
+    What an earlier run finished is kept while the same version, code, options and logits would give it again. What no
+    longer holds of methods and models that are not run is left out, and said to be.
     """
     from leadline.bench.experiments import run_experiment
     from leadline.bench.records import band_widths, record, summarise
