@@ -10,7 +10,8 @@ import pytest
 
 import leadline as ll
 from command_line import Run
-from leadline.cli import COMMANDS, main
+from leadline.cli import main
+from leadline.cli.application import COMMANDS
 from leadline.cli.monitor import app as monitor_app
 from leadline.results.render import RENDERERS
 
