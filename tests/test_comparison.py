@@ -12,8 +12,8 @@ import pytest
 
 import leadline
 from leadline import InputError, Outputs, compare
-from leadline.comparison import Comparison
 from leadline.estimators.confidence import AverageConfidence
+from leadline.results.comparison import Comparison
 
 Maker = Callable[..., Outputs]
 FAST = ["ac", "doc"]

@@ -17,10 +17,10 @@ from matplotlib.image import imread
 import leadline
 from leadline import InputError, read_outputs
 from leadline.cli import main
-from leadline.comparison import ComparisonRow
 from leadline.demo.digits import TARGETS, digits_outputs
 from leadline.demo.methods import COMPARISON, FIGURE, TRAFFIC, Demo, model_file, run, target_file
 from leadline.report.scatter import predicted_vs_true
+from leadline.results.comparison import ComparisonRow
 
 
 @pytest.fixture(scope="module")

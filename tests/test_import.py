@@ -152,7 +152,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
 def test_compare_stays_the_function_after_its_module_is_imported() -> None:
     code = (
         "import leadline.comparison, leadline as ll\n"
-        "from leadline.comparison import Comparison\n"
+        "from leadline.results.comparison import Comparison\n"
         "assert ll.Comparison is Comparison and ll.compare.__module__ == 'leadline.comparison'\n"
         "assert callable(ll.compare)"
     )

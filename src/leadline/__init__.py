@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # as type checkers know it; to import `typing` takes long
 if TYPE_CHECKING:
     from typing import Any
 
-    from leadline.comparison import Comparison, ComparisonRow, compare
+    from leadline.comparison import compare
     from leadline.data.columns import Columns
     from leadline.data.files import read_outputs, write_outputs
     from leadline.data.outputs import Outputs
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from leadline.monitor.notifications.outbox import Delivered, Delivery
     from leadline.monitor.records import Alarm, AlarmState, Point, Realised, Series, TrackRecord, Watched, Window
     from leadline.monitor.upkeep import Pruned
+    from leadline.results.comparison import Comparison, ComparisonRow
     from leadline.results.estimate import ClassEstimate, Estimate
     from leadline.results.estimates import Estimates, LeftOut, Segment
     from leadline.results.performance import Performance
@@ -77,8 +78,8 @@ _HOME = {
     "Channel": "leadline.monitor.notifications.channels",
     "ClassEstimate": "leadline.results.estimate",
     "Columns": "leadline.data.columns",
-    "Comparison": "leadline.comparison",
-    "ComparisonRow": "leadline.comparison",
+    "Comparison": "leadline.results.comparison",
+    "ComparisonRow": "leadline.results.comparison",
     "ConfidenceTransport": _ESTIMATORS,
     "Delivered": "leadline.monitor.notifications.outbox",
     "Delivery": "leadline.monitor.notifications.outbox",

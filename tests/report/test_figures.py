@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 import leadline as ll
 from leadline import InputError, Outputs
-from leadline.comparison import ComparisonRow
 from leadline.report import curves, learned, style, surfaces
 from leadline.report.plane import find_plane, most_confused
 from leadline.report.scatter import method_intervals, predicted_vs_true
 from leadline.report.workflow import workflow
+from leadline.results.comparison import ComparisonRow
 
 Make = Callable[..., Outputs]
 

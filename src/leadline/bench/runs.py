@@ -14,7 +14,7 @@ import leadline
 from leadline.bench.datasets.suite import Suite
 from leadline.bench.pipeline import SEEDS, Job, require_data
 from leadline.bench.rows import Row, save_json
-from leadline.comparison import Comparison, Fitted, Progress, evaluate, fit_planned, plan_fits
+from leadline.comparison import Fitted, Progress, evaluate, fit_planned, plan_fits
 from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.errors import InputError
@@ -22,6 +22,7 @@ from leadline.estimators import METHODS
 from leadline.estimators.alsa.model import ALSA
 from leadline.estimators.alsa.reach import rectification_threshold
 from leadline.estimators.sources import learn_profile
+from leadline.results.comparison import Comparison
 from leadline.shift.judgement import Judgement
 from leadline.shift.source import SourceProfile
 from leadline.version import __version__

@@ -36,9 +36,9 @@ from leadline.cli.options import (
     without_folder,
 )
 from leadline.cli.terminal import deliver, progress, show, warn
-from leadline.comparison import Comparison
 from leadline.comparison import compare as compare_methods
 from leadline.errors import InputError
+from leadline.results.comparison import Comparison
 from leadline.results.render import Cell, Document, Table, stated
 
 

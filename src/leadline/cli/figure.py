@@ -302,8 +302,8 @@ def _chosen(rows: list[Any], methods: list[str] | None) -> list[Any]:
 
 def _as_row(row: Mapping[str, Any]) -> Any:
     """Return a stored row in the form that figures of comparisons take; a variant is a method of its own."""
-    from leadline.comparison import ComparisonRow
     from leadline.report.curves import name_of
+    from leadline.results.comparison import ComparisonRow
 
     try:
         accuracy = float(row["estimate"] if "estimate" in row else row["accuracy"])

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from leadline.comparison import Comparison, Progress, counting, evaluate, fit_planned, plan_fits
+from leadline.comparison import Progress, counting, evaluate, fit_planned, plan_fits
 from leadline.data.outputs import Outputs
 from leadline.demo.digits import TARGETS, digits_outputs, refuse_to_overwrite
+from leadline.results.comparison import Comparison
 
 FIGURE = "estimated_vs_true.png"
 TRAFFIC = "traffic.parquet"

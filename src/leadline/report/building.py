@@ -8,16 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from leadline.comparison import (
-    Comparison,
-    ComparisonRow,
-    Fitted,
-    Progress,
-    counting,
-    evaluate,
-    fit_planned,
-    plan_fits,
-)
+from leadline.comparison import Fitted, Progress, counting, evaluate, fit_planned, plan_fits
 from leadline.data.outputs import Outputs, same_classes
 from leadline.errors import InputError
 from leadline.report.advice import gate_verdict, next_step
@@ -36,6 +27,7 @@ from leadline.report.lines import (
     predicted_shares,
     segment_lines,
 )
+from leadline.results.comparison import Comparison, ComparisonRow
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Segment
 from leadline.results.gate import Gate

@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leadline.comparison import (
-    Comparison,
-    ComparisonRow,
-)
 from leadline.report.assumptions import (
     RELIANCE,
     Check,
@@ -18,6 +14,10 @@ from leadline.report.assumptions import (
 from leadline.report.lines import (
     ClassLine,
     SegmentLine,
+)
+from leadline.results.comparison import (
+    Comparison,
+    ComparisonRow,
 )
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Segment

@@ -8,9 +8,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from leadline.comparison import ComparisonRow
 from leadline.errors import InputError
 from leadline.report.style import axes_or_new, legend_beside, looks, new_figure, save, styled, tidy
+from leadline.results.comparison import ComparisonRow
 
 FIGURE_SIZE = (5.2, 3.6)
 _PANELS_ABREAST = 4

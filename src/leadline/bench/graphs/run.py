@@ -13,8 +13,8 @@ from leadline.bench.datasets.suite import Suite
 from leadline.bench.graphs.graph import NodeSet
 from leadline.bench.inputs import Split
 from leadline.bench.pipeline import Job
-from leadline.comparison import Comparison, ComparisonRow
 from leadline.errors import InputError
+from leadline.results.comparison import Comparison, ComparisonRow
 
 METHOD = "gnn-evaluator"
 #: Options of GNNEvaluator that give the published training; its other defaults are the published ones.
