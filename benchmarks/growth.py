@@ -104,7 +104,7 @@ class Models:
 def grown(sweep: Sweep, method: str, models: Models, limit: float) -> Iterator[Point]:
     """Measure a method at the sizes of a sweep, until one takes too long."""
     for size in sweep.sizes:
-        sizes = {**sweep.fixed, sweep.by: size}
+        sizes: dict[str, Any] = {**sweep.fixed, sweep.by: size}
         model = models.of(method, sizes["c"])
         found = model if isinstance(model, str) else run(sweep.task, limit, model=str(model), **sizes)
         yield _point(sweep, method, size, found)
