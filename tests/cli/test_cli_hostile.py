@@ -201,7 +201,7 @@ sys.exit(run())
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 @pytest.mark.parametrize("name", ["numpy", "leadline.cli.estimation"])
 def test_an_interrupt_while_the_command_is_loaded_is_quiet(name: str) -> None:
-    program = [sys.executable, "-c", INTERRUPTED_AT.format(name=name)]
+    program = [sys.executable, "-c", INTERRUPTED_AT.format(name=name), "estimate", "model.leadline", "target.npz"]
     done = subprocess.run(program, capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
 
