@@ -16,7 +16,7 @@ import leadline
 from command_line import Run
 from leadline.bench.datasets import SUITES
 from leadline.cli.application import COMMANDS
-from leadline.cli.figure import FIGURES
+from leadline.cli.drawings import FIGURES
 from leadline.results.render import RENDERERS
 
 Complete = Callable[[str], list[str]]

@@ -44,7 +44,7 @@ def format(incomplete: str) -> list[str]:
 
 def figure(incomplete: str) -> list[str]:
     """Return the figures that begin like this."""
-    from leadline.cli.figure import FIGURES
+    from leadline.cli.drawings import FIGURES
 
     return _beginning(FIGURES, incomplete)
 

@@ -102,7 +102,7 @@ def expected_gap(batches: NDArray[np.float64], confidences: Array) -> float:
     >>> shares = np.array([0.0, 0.2, 0.8])
     >>> batches = batch_of(-0.1, 0.0025, shares)[None]
     >>> round(expected_gap(batches, shares), 3), abs(round(expected_gap(batches, shares[::-1]), 3))
-    (-0.066, 0.0)
+    (-0.056, 0.0)
     """
     gaps, variances, known = batches[:, 0], np.maximum(batches[:, 1], _LEAST_VARIANCE), batches[:, 2:]
     alike, near = _likeness(known, known), _likeness(known, confidences[None])[:, 0]

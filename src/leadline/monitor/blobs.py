@@ -15,6 +15,7 @@ from leadline.errors import InputError
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced
 
+_WIDTH = 8  # bytes of a number in a sum
 _LARGEST_SUM = LARGEST**3  # of squares of the largest values, over more rows than there will be
 
 
@@ -46,7 +47,10 @@ def unpack_sums(data: bytes) -> Reduced:
     arrays = unpack(data)
     needed = [arrays.get(name) for name in ("count", "value", "square")]
     shapes = {None if array is None else array.shape for array in needed}
-    numbers = all(array.dtype.kind in "iuf" and (abs(array) <= _LARGEST_SUM).all() for array in arrays.values())
+    numbers = all(
+        array.dtype.kind in "iuf" and array.itemsize == _WIDTH and (abs(array) <= _LARGEST_SUM).all()
+        for array in arrays.values()
+    )
     require(len(shapes) == 1 and shapes != {None} and numbers, "sums")
     return Reduced(arrays)
 
