@@ -121,7 +121,7 @@ def peers(sweep: Sweep, limit: float, interpreters: dict[str, str | None]) -> It
             continue
         for size in sweep.sizes:
             arguments: dict[str, Any] = {**sweep.fixed, sweep.by: size}
-            found = run(name, limit, python, **arguments)
+            found = run(name, 4 * limit, python, **arguments)  # to load them takes longer than many an estimate
             yield _point(sweep, name, size, found)
             if isinstance(found, str):
                 break

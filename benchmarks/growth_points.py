@@ -121,9 +121,11 @@ def nannyml(n: int, c: int) -> dict[str, float]:
         columns = {f"p{i}": column for i, column in enumerate(softmax(logits).T)}
         return pd.DataFrame({**columns, "predicted": logits.argmax(axis=1), "label": labels})
 
+    two = c == 2
     estimator = nml.CBPE(
-        problem_type="classification_multiclass", y_pred_proba={i: f"p{i}" for i in range(c)}, y_pred="predicted",
-        y_true="label", metrics=["accuracy"], chunk_number=1,
+        problem_type="classification_binary" if two else "classification_multiclass",
+        y_pred_proba="p1" if two else {i: f"p{i}" for i in range(c)},
+        y_pred="predicted", y_true="label", metrics=["accuracy"], chunk_number=1,
     )  # fmt: skip
     target = frame(n, 1).drop(columns="label")
     estimator.fit(frame(source_size(c), 0))
