@@ -172,12 +172,10 @@ def find_root(function: Callable[[float], float], low: float, high: float, *, to
     # The newest point is a, the root lies between it and b, and c is the one that was given up last.
     a, b, share = high, low, 0.5
     at_a, at_b = function(a), function(b)
-    if at_a * at_b > 0.0:
-        return a if abs(at_a) < abs(at_b) else b
     while True:
         best = a if abs(at_a) < abs(at_b) else b
         closest = 0.5 * tolerance / max(abs(b - a), 0.5 * tolerance)
-        if closest >= 0.5 or at_a == 0.0 or at_b == 0.0:
+        if closest >= 0.5 or at_a == 0.0 or at_b == 0.0 or (at_a > 0.0) == (at_b > 0.0):
             return best
         new = a + min(max(share, closest), 1.0 - closest) * (b - a)
         at_new = function(new)

@@ -180,7 +180,7 @@ def _search_width(
         equal = AnchorField(some, kernel.asarray(ones / len(some)), kernel.asarray(np.exp(log_width) * ones), power)
         return float(kernel.influence(neighbours, equal).mean()) - target
 
-    found = find_root(excess, *CONSTANTS.log_widths, tolerance=1e-6)  # decays are single floats
+    found = find_root(excess, *CONSTANTS.log_widths)
     return found, "at_limit" if found == CONSTANTS.log_widths[1] else "solved"
 
 
