@@ -208,4 +208,19 @@ def record(
         kept |= {time.dataset: stamp | asdict(time) for time in times}
         measured["training_time"] = list(kept.values())
     measured["bands"] |= {name: stamp | entry for name, entry in (bands or {}).items()}
-    return save_json(out / _MEASURED, measured)
+    return save_json(out / _MEASURED, rounded(measured))
+
+
+def rounded(value: Any) -> Any:
+    """Return a value with its numbers to six digits: what is beyond them differs from machine to machine.
+
+    Examples
+    --------
+    >>> rounded({"mae": 0.044665229587903726, "rows": 96, "targets": [0.1]})
+    {'mae': 0.0446652, 'rows': 96, 'targets': [0.1]}
+    """
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
