@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import leadline as ll
-from growth_page import draw, write_page
+from growth_page import Point, draw, write_page
 from speed import ROOT, machine
 
 RESULTS = ROOT / "benchmarks" / "results" / "growth.json"
 POINTS = Path(__file__).with_name("growth_points.py")
-
-Point = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from leadline.report.style import COLOURS, MARKERS, QUIET, new_figure, save, styled, tidy
 from speed import PAGE, ROOT, write_between
+
+Point = dict[str, Any]
 
 FIGURE = ROOT / "docs" / "images" / "growth.png"
 MARKS = ("<!-- growth: begin -->\n", "<!-- growth: end -->\n")
@@ -30,46 +33,58 @@ def _has_anchors(fit: dict[str, Any]) -> bool:
     return fit["method"] == "alsa-g" and isinstance(fit["fit"], dict)
 
 
-_STYLES = {"memory": ("0.2", ":", "memory, one pass"), "product": ("0.5", "--", "product with ALSA's anchors"),
-           "reading": ("0.7", "-.", "reading Parquet")}  # fmt: skip
+#: Lines of the figure: methods of one kind cost alike, and are one band between the cheapest and the dearest.
+_BANDS = {
+    "auto": ("auto",),
+    "ALSA": ("alsa-g", "alsa-e"),
+    "confidence: AC, CBPE, DoC, IM, ATC": ("ac", "cbpe", "doc", "im", "atc-mc", "atc-ne"),
+    "transport: COT, COTT": ("cot", "cott"),
+}
+_STYLES = {"memory": (":", "memory, one pass"), "product": ("--", "product with ALSA's anchors"),
+           "reading": ("-.", "reading Parquet")}  # fmt: skip
 
 
+@styled
 def draw(result: dict[str, Any], path: Path) -> None:
     """Draw seconds above, memory below, on logarithmic axes."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    names = list(dict.fromkeys(point["what"] for point in result["points"]))
-    colours = dict(zip(names, mpl.colormaps["tab20"].colors, strict=False))  # type: ignore[attr-defined]
-    figure, axes = plt.subplots(2, 3, figsize=(13.0, 8.2), sharex="col", sharey="row", layout="constrained")
+    figure, axes = new_figure(3, 2, size=(3.6, 3.0))
     for column, (by, meaning) in enumerate(_MEANING.items()):
         here = [point for point in result["points"] if point["by"] == by and "missing" not in point]
-        for row, key in enumerate(("seconds", "megabytes")):
-            axis = axes[row, column]
-            for name in names:
-                drawn = [point for point in here if point["what"] == name and key in point]
-                marker = "s--" if name in _TITLES else "o-"
-                axis.loglog(
-                    [p["size"] for p in drawn], [p[key] for p in drawn], marker, color=colours[name], markersize=4,
-                    label=_TITLES.get(name, name),
-                )  # fmt: skip
+        for key, axis in (("seconds", axes[column]), ("megabytes", axes[3 + column])):
+            for place, (title, methods) in enumerate(_BANDS.items()):
+                _band(axis, [point for point in here if point["what"] in methods], key, title, COLOURS[place])
+            for place, (name, title) in enumerate(_TITLES.items()):
+                peer = [point for point in here if point["what"] == name]
+                _band(axis, peer, key, title, "0.35", marker=MARKERS[place + 1], linestyle=(0, (4, 2)), linewidth=1.0)
+            axis.set(xscale="log", yscale="log")
             axis.grid(visible=True, which="major", color="0.92")
-            axis.spines[["top", "right"]].set_visible(False)
+            tidy(axis)
         sizes = sorted({point["size"] for point in here})
         for name, values in limit_lines(result, by, sizes).items():
-            colour, dashes, title = _STYLES[name]
-            axes[0, column].loglog(sizes, values, dashes, color=colour, label=f"limit: {title}")
+            dashes, title = _STYLES[name]
+            axes[column].plot(sizes, values, dashes, color=QUIET, linewidth=1.2, label=f"limit: {title}")
         fixed = ", ".join(f"{name} = {value:,}" for name, value in result["sweeps"][by].items())
-        axes[0, column].set_title(fixed, size="medium")
-        axes[1, column].set_xlabel(meaning)
-    axes[0, 0].set_ylabel("seconds for the estimate")
-    axes[1, 0].set_ylabel("most memory of the process, MB")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize="small")
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+        axes[column].set_title(fixed)
+        axes[3 + column].set_xlabel(meaning)
+    for first in (0, 3):
+        for axis in axes[first + 1 : first + 3]:
+            axis.sharey(axes[first])
+    axes[0].set_ylabel("seconds for the estimate")
+    axes[3].set_ylabel("most memory of the process, MB")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    save(figure, path)
+
+
+def _band(axis: Any, points: list[Point], key: str, title: str, colour: str, **line: Any) -> None:
+    """Draw the dearest of some points at each size as a line, and a band from it down to the cheapest."""
+    by_size: dict[int, list[float]] = {}
+    for point in points:
+        if key in point:
+            by_size.setdefault(point["size"], []).append(point[key])
+    sizes = sorted(by_size)
+    least, most = ([pick(by_size[size]) for size in sizes] for pick in (min, max))
+    axis.fill_between(sizes, least, most, color=colour, alpha=0.25, linewidth=0)
+    axis.plot(sizes, most, **({"color": colour, "marker": "o", "markersize": 4, "label": title} | line))
 
 
 def table(result: dict[str, Any], by: str) -> list[str]:
@@ -88,7 +103,7 @@ def table(result: dict[str, Any], by: str) -> list[str]:
         )
     for name, values in limit_lines(result, by, sizes).items():
         shown = ("" if value != value else _seconds(value) for value in values)  # noqa: PLR0124 - not a number
-        lines.append(f"| *limit: {_STYLES[name][2]}* | " + " | ".join(shown) + " |")
+        lines.append(f"| *limit: {_STYLES[name][1]}* | " + " | ".join(shown) + " |")
     return lines
 
 
