@@ -3,17 +3,19 @@
 Fits every method on every model under LEADLINE_DATA and estimates all its targets, as they are and resampled to class
 frequencies drawn from a Dirichlet distribution. Writes trust.json beside this file and prints tables.
 
-    python docs/studies/trust.py [--methods auto,ac,...]
+    python docs/studies/trust.py [--methods auto,ac,...] [--data FOLDER --out FILE]
 
 "unseen" is what to expect of data unlike these: each of nine families (six suites, the tables taken apart) is estimated
 with what does best on the other eight: which single method, how much of the answer is ALSA's, and how wide intervals
 must be for 90 %; "unseen suites" the same with the six suites. "by distance" is the error by how far the target is from
 the source. "two models": of two models of one task on the same target, how often `auto` finds out which is the better.
+trust_pairs.csv has the truth and two estimates of every target, which trust_figure.py draws.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 from collections.abc import Iterator
@@ -47,9 +49,9 @@ def label_shifted(labels: NDArray[np.int64], c: int, seed: int) -> NDArray[np.in
     return rng.choice(len(labels), size=len(labels), p=weights / weights.sum())
 
 
-def measure(methods: list[str]) -> Iterator[dict[str, Any]]:
+def measure(methods: list[str], data: Path = DATA) -> Iterator[dict[str, Any]]:
     """Yield one row per method, model, target and kind."""
-    for model in sorted(path for path in DATA.glob("*/*") if path.is_dir()):
+    for model in sorted(path for path in data.glob("*/*") if path.is_dir()):
         source = read_outputs(model / "source.npz")
         fitted = fit_planned(source, plan_fits(methods), progress=lambda _: None)
         for number, path in enumerate(sorted(model.glob("target_*.npz"))):
@@ -200,12 +202,26 @@ def two_models(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def write_pairs(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write family, truth, and the estimates of `ac` and of `auto`, of each target as it is."""
+    plain = {(row["method"], row["suite"], row["model"], row["target"]): row for row in rows if row["kind"] == "as is"}
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("family", "truth", "ac", "auto"))
+        for (method, *key), row in plain.items():
+            if method == "auto":
+                values = row["truth"], plain["ac", *key]["estimate"], row["estimate"]
+                writer.writerow((row["family"], *(f"{value:.4f}" for value in values)))
+
+
 def main() -> None:
     """Run the study and write its result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--methods", default=",".join(METHODS), help="some, with auto and alsa-g; all by default")
-    rows = list(measure(parser.parse_args().methods.split(",")))
-    write(rows, Path(__file__).with_suffix(".json"))
+    parser.add_argument("--methods", default=",".join(METHODS), help="some, with auto, ac and alsa-g; all by default")
+    parser.add_argument("--data", type=Path, default=DATA, help="a folder of suites of models")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    given = parser.parse_args()
+    write(list(measure(given.methods.split(","), given.data)), given.out)
 
 
 def write(rows: list[dict[str, Any]], path: Path) -> None:
@@ -214,6 +230,7 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
     found = {"version": __version__, "rows": summary, "by distance": by_distance(rows)}
     found |= {"unseen": unseen(rows, "family"), "unseen suites": unseen(rows, "suite")}
     found["two models"] = two_models(rows)
+    write_pairs(rows, path.with_name(f"{path.stem}_pairs.csv"))
     path.write_text(json.dumps(found, indent=1) + "\n")
     for row in [*found["unseen"], *found["unseen suites"], *found["two models"]]:
         print(json.dumps(row))
