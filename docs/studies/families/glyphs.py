@@ -3,7 +3,7 @@
     python docs/studies/families/glyphs.py --out DIR
 
 Characters: 1,000 of those that the first levels of GB 2312, JIS X 0208 and Big5 have in common, drawn at random.
-Fonts, from Debian packages (``apt-get download``, unpacked, not installed): WenQuanYi Micro Hei (Apache-2.0 or GPL-3
+Fonts, from Debian packages (unpacked, not installed): WenQuanYi Micro Hei (Apache-2.0 or GPL-3
 with font exception) and Zen Hei (GPL-2 with font exception), AR PL UMing and UKai (Arphic Public License), VL Gothic
 (M+ licence, BSD) and IPAex Mincho (IPA Font License) are trained on; LXGW WenKai, Yusei Magic and Seto (all SIL OFL
 1.1) are not. Rows are pictures of 24 x 24 with random place, size, slant, stroke width, contrast and noise.
@@ -19,12 +19,13 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
-from common import output_folder, write
+from common import arguments, write
+from downloads import debian_packages, file_in
 from numpy.typing import NDArray
-from packages import debian
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor, nn
 from torch.nn import functional
@@ -59,11 +60,9 @@ def characters(rng: np.random.Generator) -> list[str]:
     return [ideographs[i] for i in sorted(rng.permutation(len(ideographs))[:CLASSES])]
 
 
-def rendered(package: str, file: str, chars: list[str]) -> Tensor:
-    """Return one large picture of each character, ink 1 on paper 0."""
-    with debian(package) as folder:
-        (path,) = folder.rglob(file)
-        font = ImageFont.truetype(io.BytesIO(path.read_bytes()), 42)
+def rendered(package: Path, file: str, chars: list[str]) -> Tensor:
+    """Return one large picture of each character in a font of a package, ink 1 on paper 0."""
+    font = ImageFont.truetype(file_in(package, file), 42)
     pictures = np.zeros((len(chars), DRAWN, DRAWN), dtype=np.float32)
     for picture, char in zip(pictures, chars, strict=True):
         image = Image.new("L", (DRAWN, DRAWN))
@@ -214,7 +213,9 @@ def weighted_targets(rng: np.random.Generator) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def targets(chars: list[str], fonts: Tensor, rng: np.random.Generator) -> dict[str, tuple[Tensor, NDArray[np.int64]]]:
+def targets(
+    fonts: Tensor, unseen: dict[str, Tensor], rng: np.random.Generator
+) -> dict[str, tuple[Tensor, NDArray[np.int64]]]:
     """Return pictures and classes of every target."""
     generator = torch.Generator().manual_seed(2)
     classes = weighted_targets(rng)
@@ -227,9 +228,8 @@ def targets(chars: list[str], fonts: Tensor, rng: np.random.Generator) -> dict[s
         found[name] = (corrupt(drawn(classes["all"])), classes["all"])
     for name, turn in ROTATIONS.items():
         found[name] = (drawn(classes["all"], turn), classes["all"])
-    for name, (package, file) in UNSEEN.items():
-        unseen = rendered(package, file, chars)
-        found[f"font_{name}"] = (varied(unseen[classes["all"]], generator), classes["all"])
+    for name, font in unseen.items():
+        found[f"font_{name}"] = (varied(font[classes["all"]], generator), classes["all"])
     found["few"] = (drawn(classes["few"]), classes["few"])
     found["few_noise"] = (CORRUPTIONS["noise_2"](drawn(classes["few"])), classes["few"])
     found["weighted"] = (drawn(classes["weighted"]), classes["weighted"])
@@ -238,24 +238,33 @@ def targets(chars: list[str], fonts: Tensor, rng: np.random.Generator) -> dict[s
 
 
 def main() -> None:
-    out = output_folder(__doc__)
+    options = arguments(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     chars = characters(rng)
-    fonts = torch.stack([rendered(package, file, chars) for package, file in TRAINED.items()])
+    packages = debian_packages((*TRAINED, *(package for package, _ in UNSEEN.values())), options.cache)
+    fonts = torch.stack([rendered(packages[package], file, chars) for package, file in TRAINED.items()])
+    unseen = {name: rendered(packages[package], file, chars) for name, (package, file) in UNSEEN.items()}
     generator = torch.Generator().manual_seed(1)
     labels = torch.arange(CLASSES).repeat(len(fonts) * COPIES)
     every = fonts.flatten(0, 1)
     pictures = torch.cat([(255 * varied(every, generator)).byte() for _ in range(COPIES)])
     source_labels = rng.integers(CLASSES, size=SOURCE_ROWS)
     source = varied(fonts[rng.integers(len(fonts), size=SOURCE_ROWS), source_labels], generator)
-    samples = {f"target_{name}": sample for name, sample in targets(chars, fonts, rng).items()}
+    samples = {f"target_{name}": sample for name, sample in targets(fonts, unseen, rng).items()}
     for name, (make, epochs, rate) in MODELS.items():
         model = trained(make(), pictures, labels, epochs, rate)
         with torch.no_grad():
             for sample, (rows, truth) in {"source": (source, source_labels), **samples}.items():
-                write(out, "glyphs", name, sample, torch.cat([model(part) for part in rows.split(500)]).numpy(), truth)
+                write(
+                    options.out,
+                    "glyphs",
+                    name,
+                    sample,
+                    torch.cat([model(part) for part in rows.split(500)]).numpy(),
+                    truth,
+                )
 
 
 if __name__ == "__main__":

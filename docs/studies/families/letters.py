@@ -13,24 +13,25 @@ Needs scikit-learn, pandas and rdata; a few minutes on one core.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import rdata
-from common import label_shifted, output_folder
-from packages import debian
-from tables import Sample, holed, noisy, parts, scaled, some, stuck, taken, write_models
+from common import arguments
+from downloads import debian_packages, file_in
+from tables import Sample, holed, label_shifted, noisy, parts, scaled, some, stuck, taken, write_models
 
 ROWS = 2000
 
 
-def whole() -> Sample:
-    with debian("r-cran-mlbench") as folder:
-        (path,) = folder.rglob("LetterRecognition.rda")
-        frame = rdata.read_rda(path)["LetterRecognition"].reset_index(drop=True).rename(columns=str)
+def whole(cache: Path) -> Sample:
+    package = debian_packages(("r-cran-mlbench",), cache)["r-cran-mlbench"]
+    tables = rdata.read_rda(file_in(package, "LetterRecognition.rda"), default_encoding="ascii")
+    frame = tables["LetterRecognition"].reset_index(drop=True).rename(columns=str)
     return frame.drop(columns="lettr"), frame["lettr"].cat.codes.to_numpy(dtype=np.int64)
 
 
 def targets(pool: Sample, rng: np.random.Generator) -> dict[str, Sample]:
-    labels = pool[1]
     weights, few = rng.dirichlet(np.full(26, 0.7)), np.isin(np.arange(26), rng.permutation(26)[:8]).astype(float)
     measure = pool[0]["xybar"].to_numpy()
     found = {"clean": some(pool, ROWS, rng)}
@@ -42,22 +43,22 @@ def targets(pool: Sample, rng: np.random.Generator) -> dict[str, Sample]:
     found["scaled_2"] = scaled(some(pool, ROWS, rng), ["y.bar", "x2bar"], 1.4)
     found["missing_1"] = holed(some(pool, ROWS, rng), 0.08, rng)
     found["missing_2"] = holed(some(pool, ROWS, rng), 0.2, rng)
-    found["weighted"] = taken(pool, label_shifted(labels, weights, ROWS, rng))
-    found["weighted_noise"] = noisy(taken(pool, label_shifted(labels, weights, ROWS, rng)), 0.3, rng)
-    found["few"] = taken(pool, label_shifted(labels, few, ROWS, rng))
-    found["few_missing"] = holed(taken(pool, label_shifted(labels, few, ROWS, rng)), 0.12, rng)
+    found["weighted"] = label_shifted(pool, weights, ROWS, rng)
+    found["weighted_noise"] = noisy(label_shifted(pool, weights, ROWS, rng), 0.3, rng)
+    found["few"] = label_shifted(pool, few, ROWS, rng)
+    found["few_missing"] = holed(label_shifted(pool, few, ROWS, rng), 0.12, rng)
     found["xybar_low"] = some(taken(pool, measure <= np.quantile(measure, 0.25)), ROWS, rng)
     found["xybar_high"] = some(taken(pool, measure >= np.quantile(measure, 0.75)), ROWS, rng)
     return found
 
 
 def main() -> None:
-    out = output_folder(__doc__)
+    options = arguments(__doc__)
     rng = np.random.default_rng(0)
-    sample = whole()
+    sample = whole(options.cache)
     train, source, pool = (taken(sample, rows) for rows in parts((9000, 3000), len(sample[1]), rng))
     samples = {f"target_{name}": target for name, target in targets(pool, rng).items()}
-    write_models(out, "letters", train, {"source": source, **samples})
+    write_models(options.out, "letters", train, {"source": source, **samples})
 
 
 if __name__ == "__main__":

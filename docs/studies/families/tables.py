@@ -66,6 +66,12 @@ def write_models(out: Path, family: str, train: Sample, samples: dict[str, Sampl
             write(out, family, model_name, name, logits_of(model, rows[name]), labels)
 
 
+def label_shifted(sample: Sample, weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> Sample:
+    """Return ``size`` different rows of a sample, drawn one after the other with the weights of their classes."""
+    chances = weights[sample[1]]
+    return taken(sample, rng.choice(len(chances), size=size, replace=False, p=chances / chances.sum()))
+
+
 def parts(sizes: tuple[int, ...], total: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Return disjoint random sets of rows of these sizes, and the rest."""
     return np.split(rng.permutation(total), np.cumsum(sizes))
