@@ -257,14 +257,8 @@ def main() -> None:
         model = trained(make(), pictures, labels, epochs, rate)
         with torch.no_grad():
             for sample, (rows, truth) in {"source": (source, source_labels), **samples}.items():
-                write(
-                    options.out,
-                    "glyphs",
-                    name,
-                    sample,
-                    torch.cat([model(part) for part in rows.split(500)]).numpy(),
-                    truth,
-                )
+                logits = torch.cat([model(part) for part in rows.split(500)])
+                write(options.out, "glyphs", name, sample, logits, truth)
 
 
 if __name__ == "__main__":
