@@ -8,10 +8,10 @@ Zen Hei (GPL-2 with font exception), AR PL UMing and UKai (Arphic Public License
 IPAex Mincho (IPA Font License) are trained on; LXGW WenKai, Yusei Magic and Seto (all SIL OFL 1.1) are not.
 Rows are pictures of 24 x 24 with random place, size, slant, stroke width, contrast and noise.
 
-Models: a linear model of histograms of gradients, a perceptron with one hidden layer, a convolutional network, all of
-96,000 pictures, and the same network of 12,000 (``cnn_few``). Shifts: noise, blur, low contrast, rotation, occlusion and
-JPEG at several strengths, the three fonts, 300 of the classes only, classes weighted as 1 / rank, and both of these with
-a corruption.
+Models: a linear model of histograms of gradients, a perceptron with one hidden layer and a convolutional network, all
+of 96,000 pictures, and the same network of 12,000 (``cnn_few``). Shifts: noise, blur, low contrast, rotation, occlusion
+and JPEG at several strengths, the three fonts, 300 of the classes only, classes weighted as 1 / rank, and both of these
+with a corruption.
 Needs torch and Pillow; about 20 minutes on one core.
 """
 
