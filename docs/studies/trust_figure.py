@@ -2,7 +2,8 @@
 
     python docs/studies/trust_figure.py docs/images/estimates.png
 
-Draws every target of trust_pairs.csv, which trust.py writes.
+Draws every target of the files of pairs that trust.py writes: of the suites that `auto` was designed with, and of the
+families that were built after that.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import numpy as np
 from leadline.report.style import COLOURS, QUIET, new_figure, save, styled, tidy
 
 KINDS = {
-    "images": ("cifar10c", "mnist"),
-    "text": ("amazon_blitzer", "banking77"),
+    "images": ("cifar10c", "mnist", "glyphs"),
+    "text and files": ("amazon_blitzer", "banking77", "filetypes", "languages", "sections"),
     "graphs": ("citation_domains",),
-    "tables": ("elec", "flights_carrier", "flights_delay", "gas"),
+    "tables": ("birdstrikes", "census", "diamonds", "letters", "elec", "flights_carrier", "flights_delay", "gas"),
 }
 PANELS = {"ac": "what the model's confidence says", "auto": "what Leadline says"}
 
@@ -56,6 +57,14 @@ def _frame(axis: Any, title: str, below: str) -> None:
     tidy(axis)
 
 
+def main() -> None:
+    """Read the pairs and draw them."""
+    rows = []
+    for name in ("trust_pairs.csv", "new_families_pairs.csv"):
+        with Path(__file__).with_name(name).open(newline="") as file:
+            rows += csv.DictReader(file)
+    draw(rows, Path(sys.argv[1]))
+
+
 if __name__ == "__main__":
-    with Path(__file__).with_name("trust_pairs.csv").open(newline="") as file:
-        draw(list(csv.DictReader(file)), Path(sys.argv[1]))
+    main()
