@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ import onnx
 import onnxruntime
 from common import arguments, write
 from downloads import debian_packages, debian_sources, files_in, from_npm, from_pypi
+from scipy.sparse import csr_matrix
 from shifts import label_shift, some_rows, third_of_classes
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -243,52 +244,60 @@ class Magika:
         return np.concatenate([self._session.run([self._logits], {name: b})[0] for b in batches])[:, self._columns]
 
 
-def trained_models(train: list[File], kinds: list[str]) -> Iterator[tuple[str, Callable[[list[bytes]], np.ndarray]]]:
-    """Yield models on byte n-grams, each a function from contents to logits."""
+def byte_pieces() -> TfidfVectorizer:
+    """Return what counts n-grams of one to three bytes in the windows of a file."""
 
     def text(content: bytes) -> str:
         return "\n".join(part.decode("latin-1") for part in windows(content))
 
-    pieces = TfidfVectorizer(
+    return TfidfVectorizer(
         analyzer="char", preprocessor=text, ngram_range=(1, 3), min_df=3, sublinear_tf=True, max_features=15_000
     )
-    features = pieces.fit_transform([file.content for file in train])
-    labels = np.array([kinds.index(file.kind) for file in train])
+
+
+def trained_models(features: csr_matrix, labels: np.ndarray) -> dict[str, Callable[[csr_matrix], np.ndarray]]:
+    """Return models on byte n-grams, each a function from features to logits."""
     reduced = make_pipeline(TruncatedSVD(120, random_state=0), StandardScaler())
     network = MLPClassifier((128,), alpha=1e-2, early_stopping=True, max_iter=80, random_state=0)
     network.fit(reduced.fit_transform(features), labels)
-    yield "bytes_mlp", lambda contents: network.predict_log_proba(reduced.transform(pieces.transform(contents)))
     regression = LogisticRegression(C=10, max_iter=60).fit(features, labels)
-    yield "bytes_lr", lambda contents: regression.decision_function(pieces.transform(contents))
+    return {
+        "bytes_mlp": lambda features: network.predict_log_proba(reduced.transform(features)),
+        "bytes_lr": regression.decision_function,
+    }
 
 
-def main() -> None:
-    options = arguments(__doc__)
+def split(cache: Path) -> tuple[list[str], list[File], dict[str, list[File]]]:
+    """Return the types, the files of training, and those of source and targets by name."""
     rng = np.random.default_rng(0)
-    home_projects = debian_sources(HOME_SOURCES, options.cache) | debian_packages(HOME_PACKAGES, options.cache)
-    home = gather(home_projects.items(), rng)
+    home = gather((debian_sources(HOME_SOURCES, cache) | debian_packages(HOME_PACKAGES, cache)).items(), rng)
     others = {
-        "projects": debian_sources(ELSEWHERE, options.cache).items(),
-        "pypi": [(name, from_pypi(name, version, options.cache)) for name, version in PYPI.items()],
-        "npm": [(name, from_npm(name, version, options.cache)) for name, version in NPM.items()],
+        "projects": debian_sources(ELSEWHERE, cache).items(),
+        "pypi": [(name, from_pypi(name, version, cache)) for name, version in PYPI.items()],
+        "npm": [(name, from_npm(name, version, cache)) for name, version in NPM.items()],
     }
     counts = Counter(file.kind for file in home)
     kinds = sorted(kind for kind, count in counts.items() if count >= SMALLEST_CLASS)
     home = [file for file in home if file.kind in kinds]
     train, source, pool = home[:TRAIN], home[TRAIN : TRAIN + SOURCE], home[TRAIN + SOURCE :]
     elsewhere = {name: [f for f in gather(packages, rng) if f.kind in kinds] for name, packages in others.items()}
-    parts = {"source": source}
-    parts |= {f"target_{name}": files for name, files in make_targets(pool, elsewhere).items()}
-    print(f"{len(kinds)} types of {len(home)} files: {' '.join(kinds)}", flush=True)
+    targets = make_targets(pool, elsewhere)
+    return kinds, train, {"source": source, **{f"target_{name}": files for name, files in targets.items()}}
 
-    def write_all(model: str, logits_of: Callable[[list[bytes]], np.ndarray]) -> None:
-        for name, files in parts.items():
-            labels = [kinds.index(file.kind) for file in files]
-            write(options.out, "filetypes", model, name, logits_of([file.content for file in files]), labels)
 
-    write_all("magika", Magika(kinds))
-    for model, logits_of in trained_models(train, kinds):
-        write_all(model, logits_of)
+def main() -> None:
+    options = arguments(__doc__)
+    kinds, train, parts = split(options.cache)
+    network, pieces = Magika(kinds), byte_pieces()
+    trained = trained_models(
+        pieces.fit_transform([file.content for file in train]), np.array([kinds.index(file.kind) for file in train])
+    )
+    for name, files in parts.items():
+        contents, labels = [file.content for file in files], [kinds.index(file.kind) for file in files]
+        write(options.out, "filetypes", "magika", name, network(contents), labels)
+        features = pieces.transform(contents)
+        for model, logits_of in trained.items():
+            write(options.out, "filetypes", model, name, logits_of(features), labels)
 
 
 if __name__ == "__main__":
