@@ -2,7 +2,7 @@
 
     python docs/studies/families/filetypes.py --out LOGITS [--cache FOLDER]
 
-Needs magika 1.0.3, onnx, onnxruntime, scikit-learn and pip. Fetches some 110 MB from a Debian mirror, 75 MB from PyPI
+Needs magika 1.0.3, onnx, onnxruntime, scikit-learn and pip. Fetches some 145 MB from a Debian mirror, 75 MB from PyPI
 and 35 MB from npm.
 
 Data: text files of free software, each under the licence of its project. Training and source ("home"): upstream
