@@ -31,6 +31,23 @@ def debian_packages(names: tuple[str, ...], cache: Path) -> dict[str, Path]:
     return {name: from_debian(paths[name], cache) for name in names}
 
 
+def debian_sources(names: tuple[str, ...], cache: Path) -> dict[str, Path]:
+    """Return the upstream archives of the source packages of Debian 12 (main) of these names."""
+    index = from_debian("dists/bookworm/main/source/Sources.xz", cache)
+    found = {}
+    with lzma.open(index, "rt", encoding="utf-8") as lines:
+        for stanza in lines.read().split("\n\n"):
+            name = stanza.removeprefix("Package: ").partition("\n")[0]
+            if name in names and "\nExtra-Source-Only: yes" not in stanza:
+                folder = re.search(r"^Directory: (\S+)$", stanza, flags=re.MULTILINE)
+                archive = re.search(r" (\S+\.orig\.tar\.\w+)$", stanza, flags=re.MULTILINE)
+                if folder and archive:
+                    found[name] = from_debian(f"{folder[1]}/{archive[1]}", cache)
+    if missing := set(names) - set(found):
+        raise ValueError(f"Debian 12 has no source package {', '.join(sorted(missing))}.")
+    return found
+
+
 def from_npm(name: str, version: str, cache: Path) -> Path:
     """Return the archive of a package on npm."""
     file = f"{name.rpartition('/')[2]}-{version}.tgz"
