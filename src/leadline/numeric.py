@@ -99,6 +99,15 @@ def softmax(logits: FloatArray) -> FloatArray:
     return softmax_with_total(logits)[0]
 
 
+def probabilities(logits: FloatArray, temperature: float) -> Array:
+    """Return softmax(logits / temperature) in float64, shape (n, c)."""
+    if logits.size >= WORTH_IT_FROM:
+        found = np.empty(logits.shape)
+        rowwise.softmax(logits, temperature, result=found)
+        return found
+    return np.asarray(softmax(np.asarray(logits, dtype=np.float64) / temperature))
+
+
 def softmax_with_total(logits: FloatArray, bias: Array | None = None) -> tuple[FloatArray, FloatArray]:
     """Return softmax(logits + bias), shape (n, c), and the logarithms of its denominators, shape (n,)."""
     if _compiled(logits):
@@ -148,12 +157,12 @@ def assign(logits: FloatArray, temperature: float, potentials: Array) -> rowwise
     """Send each row, shape (n, c), to the label with the largest softmax(logits / temperature) + potential."""
     if logits.size >= WORTH_IT_FROM:
         return rowwise.assign(logits, temperature, potentials)
-    probabilities = softmax(np.asarray(logits, dtype=np.float64) / temperature)
-    scores = probabilities + potentials
+    shares = probabilities(logits, temperature)
+    scores = shares + potentials
     rows, labels = np.arange(len(scores)), scores.argmax(axis=1)
     best = scores[rows, labels]
     scores[rows, labels] = -np.inf
-    return rowwise.Assigned(labels, of_class(probabilities, labels), best, best - scores.max(axis=1))
+    return rowwise.Assigned(labels, of_class(shares, labels), best, best - scores.max(axis=1))
 
 
 def find_root(function: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-9) -> float:

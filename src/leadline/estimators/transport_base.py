@@ -15,7 +15,7 @@ from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved
 from leadline.estimators.samples import MOST_GROUP_VALUES, Sample, hashes
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import assign, log_softmax, softmax
+from leadline.numeric import assign, log_softmax, probabilities
 from leadline.rowwise import Assigned
 
 Array = NDArray[np.float64]
@@ -52,8 +52,8 @@ class TransportEstimator(SoftmaxEstimator):
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
 
     @abstractmethod
-    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
-        """Return the value of each row, shape (n,), whose mass goes to one label, shape (n,), as a whole."""
+    def _whole_values(self, logits: FloatArray, found: Assigned) -> Array:
+        """Return the value of each row, shape (n,), whose mass goes to the label found for it as a whole."""
 
     @abstractmethod
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
@@ -85,9 +85,7 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _probabilities(self, logits: FloatArray) -> Array:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        scaled = np.array(self.source_.outputs(logits), dtype=np.float64)
-        scaled /= self.temperature_
-        return np.asarray(self._take(softmax(scaled)))
+        return np.asarray(self._take(probabilities(self.source_.outputs(logits), self.temperature_)))
 
     def _assign(self, logits: FloatArray, potentials: Array) -> Assigned:
         """Send rows, shape (n, c), to the labels that the source has by these potentials, shape (k,)."""
@@ -158,7 +156,7 @@ class TransportEstimator(SoftmaxEstimator):
     def _reduce_last(self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]) -> Reduced:
         """Sum values; of all rows but those within reach of epsilon, one label takes everything."""
         k, split = len(self._labels), np.flatnonzero(found.margins <= dual.REACH)
-        values = self._whole_values(logits, found.labels)
+        values = self._whole_values(logits, found)
         single = np.ones(len(logits), dtype=bool)
         single[split] = False
         share = np.bincount(places[single], minlength=k).astype(np.float64)
