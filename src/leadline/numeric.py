@@ -43,6 +43,16 @@ def _across(combine: np.ufunc, values: NDArray[_Float]) -> NDArray[_Float]:
     return np.asarray(combine.reduce(values, axis=1, keepdims=True))
 
 
+def _largest(values: NDArray[_Float]) -> NDArray[np.intp]:
+    """Return the place of the largest value of each row, the first of several, shape (n,)."""
+    if not values.flags.f_contiguous:
+        return np.asarray(values.argmax(axis=1))
+    found, highest = np.zeros(len(values), dtype=np.intp), values.max(axis=1)
+    for column in reversed(range(values.shape[1])):
+        np.copyto(found, column, where=values[:, column] == highest)
+    return found
+
+
 def _compiled(values: FloatArray) -> bool:
     """Say whether an array is worth the compiled loops; NumPy is as fast with single precision."""
     return values.dtype == np.float64 and values.size >= WORTH_IT_FROM
@@ -77,16 +87,26 @@ def top_two(
     """
     if _compiled(logits):
         return rowwise.top_two(logits, top)
-    rows = np.arange(len(logits))
-    top = logits.argmax(axis=1) if top is None else top
-    best = logits[rows, top]
     if logits.shape[1] == 2:
-        return top, 1 - top, best - logits[rows, 1 - top]
-    rest = _copied(logits, logits.dtype.type)
+        ahead = logits[:, 1] - logits[:, 0]
+        top = (ahead > 0).astype(np.intp) if top is None else top
+        return top, 1 - top, np.where(top == 1, ahead, -ahead)
+    rest, rows = _copied(logits, logits.dtype.type), np.arange(len(logits))
+    top = _largest(rest) if top is None else top
+    best = rest[rows, top]
     rest[rows, top] = -np.inf
-    second = rest.argmax(axis=1)
+    second = _largest(rest)
     highest = rest[rows, second]
-    return top, second, best - highest - np.log(_across(np.add, np.exp(rest - highest[:, None]))[:, 0])
+    rest -= highest[:, None]
+    return top, second, best - highest - np.log(_across(np.add, np.exp(rest, out=rest))[:, 0])
+
+
+def top_two_of_weights(weights: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return what :func:`top_two` does of logarithms of weights above zero, shape (n, c), which are overwritten."""
+    rows, top = np.arange(len(weights)), _largest(weights)
+    own = weights[rows, top]
+    weights[rows, top] = 0.0
+    return top, _largest(weights), np.log(own / _across(np.add, weights)[:, 0])
 
 
 def of_class(values: FloatArray, classes: NDArray[np.intp]) -> Array:
