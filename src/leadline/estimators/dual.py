@@ -329,27 +329,30 @@ class _DampedNewton:
         # The potentials are defined up to a constant; the product of the roots takes this direction out.
         self._matrix = np.zeros_like(overlap)
         load_loops(_OVERLAPS).scaled_laplacian(overlap, self._root, self._matrix)
-        self._factors: dict[float, Array] = {}
+        self._factors: dict[float, Array | None] = {}
 
     def step(self, right: Array, radius: float) -> Array:
         """Return the step, its middle at zero, no component longer than the radius."""
-        from scipy.linalg import cho_solve
+        from scipy.linalg.lapack import dpotrs
 
         damping = self._least_damping
         while True:
-            step = cho_solve((self._factor(damping), False), right / self._root, check_finite=False) / self._root
-            step -= 0.5 * (step.max() + step.min())
-            if np.abs(step).max() <= radius:
-                return np.asarray(step)
+            factor = self._factor(damping)
+            if factor is not None:
+                step = dpotrs(factor, right / self._root)[0] / self._root
+                step -= 0.5 * (step.max() + step.min())
+                if np.abs(step).max() <= radius:
+                    return np.asarray(step)
             damping *= 10
 
-    def _factor(self, damping: float) -> Array:
-        """Return the factor of the damped matrix, worked out once."""
-        from scipy.linalg import cho_factor
+    def _factor(self, damping: float) -> Array | None:
+        """Return the factor of the damped matrix, worked out once; None where rounding leaves it without."""
+        from scipy.linalg.lapack import dpotrf
 
         if damping not in self._factors:
             # By columns, as LAPACK wants it, the lower half is the upper one.
             damped = self._matrix.copy().T
             damped.flat[:: len(damped) + 1] += damping
-            self._factors[damping] = cho_factor(damped, overwrite_a=True, check_finite=False)[0]
+            factor, failed = dpotrf(damped, overwrite_a=True, clean=False)
+            self._factors[damping] = None if failed else factor
         return self._factors[damping]

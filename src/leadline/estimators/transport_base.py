@@ -20,9 +20,6 @@ from leadline.rowwise import Assigned
 
 Array = NDArray[np.float64]
 
-# The network simplex needs less than a second up to here; its time grows with the square of the rows.
-_EXACT_ROWS = 20_000
-_EXACT_VALUES = 1_000_000
 # What is solved at once; of more rows, a sample first.
 _SOLVED_ROWS, _SOLVED_VALUES = 1 << 16, 1 << 25
 _COARSE = 1e-4  # epsilon down to which a sample is solved: potentials are off by about as much, less than by sampling
@@ -190,10 +187,9 @@ class TransportEstimator(SoftmaxEstimator):
                 sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
             )
             rows, weights = np.concatenate([rows, sample.logits[outside]]), np.concatenate([weights, further])
-        probabilities = self._probabilities(rows)
-        labels = (probabilities + potentials).argmax(axis=1)
+        labels = np.searchsorted(self._labels, self._assign(rows, potentials).labels)
         counted = np.bincount(labels, weights=weights, minlength=len(potentials))
-        problem = self._problem(probabilities, weights, total.sums["share"] - counted)
+        problem = self._problem(self._probabilities(rows), weights, total.sums["share"] - counted)
         solution = dual.solve(problem, potentials, first_epsilon=reach / 4)
         moved = float(np.ptp(solution.potentials - potentials))
         if moved <= reach or passes >= _MOST_PASSES:
@@ -206,18 +202,18 @@ class TransportEstimator(SoftmaxEstimator):
 
     # --------------------------------------------------------------------------------------------- all rows at once
     def _exact_shares(self, logits: FloatArray) -> tuple[Array, Array] | None:
-        """Return what ``_dual_shares`` does, by the linear program; None where that is not wanted or too slow."""
-        n, values = len(logits), logits.size
-        if self.solver == "dual" or (self.solver == "auto" and (n > _EXACT_ROWS or values > _EXACT_VALUES)):
+        """Return what ``_dual_shares`` does, by the linear program; None where that is not wanted or has no answer."""
+        if self.solver != "exact":
             return None
-        import ot  # brings every array library that is installed, which takes seconds: only where it is needed
+        import ot  # brings every array library that is installed, which takes seconds: only where it is asked for
 
         rounded = np.round(self._probabilities(logits), _DECIMALS)
         rows, place, count = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
         costs = 1.0 - rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it warns of is in the log
-            plan, log = ot.emd(count / n, self.label_share_[self._labels], costs, numItermax=100_000_000, log=True)
+            label_share = self.label_share_[self._labels]
+            plan, log = ot.emd(count / len(logits), label_share, costs, numItermax=100_000_000, log=True)
         if log["warning"]:
             return None
         if self._needs_one_plan:
