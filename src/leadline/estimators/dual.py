@@ -41,16 +41,16 @@ _LOOPS, _OVERLAPS = "leadline.rowwise.loops", "leadline.rowwise.overlaps"
 _FIRST_EPSILON = 0.3  # costs lie in [0, 1]: smooth enough for Newton's method to start from zero
 LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be solved for
 UNDECIDED = 20 * LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
-_TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
 _NEGLIGIBLE = 40.0  # exp(-40) is below the rounding of a sum of shares
-_COARSELY_NEGLIGIBLE = 18.0  # ... in single precision
+_COARSELY_NEGLIGIBLE = 18.0  # ... of a point on the way
 REACH = _NEGLIGIBLE * LAST_EPSILON  # rows whose best label is ahead by more go there as a whole
 _TOLERANCE = 1e-9  # of the label masses, in sum
-_COARSE_TOLERANCE = 1e-5  # in single precision
+_COARSE_TOLERANCE = 1e-5  # of a point on the way
 _MAX_STEPS = 200
-_COARSE_EPSILON = 1e-3  # above, single precision is good enough for a point on the way
+_COARSE_EPSILON = 1e-3  # above, points are on the way, and digits beyond the eighth are not worth their time
 _COARSELY_FLAT = 0.1  # in units of epsilon: p that differ by less count as equal in the curvature on the way
-_MOST_PARTS, _PART_VALUES = 16, 1 << 22  # that are added up by themselves, and values of all their products
+_MOST_PARTS = 16  # that rows are cut into to be added up by themselves
+_LEAST_PART, _MOST_PRODUCTS = 1 << 16, 1 << 22  # values of a part that is worth it, and of the products of all parts
 _RADIUS = 4.0  # longest step in units of epsilon, beyond which the quadratic model says nothing
 _MAX_RADIUS = 20.0
 _MANY_VALUES = 1 << 20  # of a problem in which it is worth looking for rows that are settled
@@ -181,7 +181,7 @@ class Problem:
     def _cuts(self) -> list[slice]:
         """The parts of the rows that are added up by themselves: as many for any number of cores, so are the digits."""
         rows, c = self.probabilities.shape
-        parts = min(_MOST_PARTS, max(1, _PART_VALUES // (c * c)), max(1, rows * c // _TILE_VALUES))
+        parts = min(_MOST_PARTS, max(1, _MOST_PRODUCTS // (c * c)), max(1, rows * c // _LEAST_PART))
         return slices(rows, max(1, -(-rows // parts)))
 
     @cached_property

@@ -121,9 +121,8 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _problem(self, probabilities: FloatArray, weights: Array, settled: Array | None = None) -> dual.Problem:
         label_share = self.label_share_[self._labels]
-        return dual.Problem(
-            probabilities, weights, label_share, np.zeros_like(label_share) if settled is None else settled
-        )
+        rows = np.ascontiguousarray(probabilities)  # labels that were left out, and every other row, leave gaps
+        return dual.Problem(rows, weights, label_share, np.zeros_like(label_share) if settled is None else settled)
 
     def _final(self, solution: dual.Solution, passes: float) -> State:
         """Return the state of the last pass."""
