@@ -20,8 +20,8 @@ from leadline.results.estimate import ClassEstimate
 VARIANTS: dict[str, dict[str, Any]] = {
     "ac": {"temperature_scaling": False},
     "im": {"weights": "kliep"},
-    "cot": {"solver": "dual"},
-    "cott": {"solver": "dual"},
+    "cot": {"solver": "exact"},
+    "cott": {"solver": "exact"},
     "alsa-g": {"rectify": "single", "init": "random", "n_anchors": 50, "max_epochs": 30},
     "alsa-e": {"learn": ("peaks",), "alpha": 0.95, "backend": "torch", "n_anchors": 50, "max_epochs": 30},
 }

@@ -58,7 +58,7 @@ def test_the_command_loads_what_it_is_asked_for() -> None:
     assert loaded_by_command("methods", "--format", "json") <= {"typer", "rich", "numpy"}
 
 
-#: All but those of transport, which solve a small target exactly by POT: that loads every array library there is.
+#: All but those of transport, which are solved in compiled loops however few rows there are.
 LIGHT_METHODS = ("auto", "alsa-g", "alsa-e", "ac", "doc", "atc-mc", "atc-ne", "im", "cbpe")
 
 

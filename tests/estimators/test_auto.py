@@ -16,7 +16,7 @@ from leadline.numeric import softmax, top_two
 from leadline.results.performance import Measure, expected_auc
 from leadline.shift.explanations import unchanged
 from leadline.shift.judgement import judge
-from leadline.shift.priors import restoring_bias
+from leadline.shift.priors import Exponentials, restoring_bias
 
 Array = NDArray[np.float64]
 
@@ -40,6 +40,17 @@ def test_restoring_bias_restores() -> None:
     wanted = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
     bias = restoring_bias(logits, wanted)
     np.testing.assert_allclose(softmax(logits + bias).mean(axis=0), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("spread", [1.0, 300.0])
+@pytest.mark.parametrize("c", [2, 6, 40])
+def test_exponentials_taken_at_one_bias_serve_at_another(c: int, spread: float) -> None:
+    rng = np.random.default_rng(c)
+    logits, bias, wanted = rng.normal(scale=spread, size=(300, c)), rng.normal(size=c), rng.dirichlet(np.full(c, 9.0))
+    rows = Exponentials.of(logits, np.zeros(c))
+    for found, expected in zip(rows.top_two(bias), top_two(logits + bias), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(restoring_bias(rows, wanted), restoring_bias(logits, wanted), atol=1e-6)
 
 
 def test_restoring_bias_with_many_classes_agrees_with_few() -> None:

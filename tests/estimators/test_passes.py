@@ -16,8 +16,8 @@ import pytest
 
 import leadline as ll
 from leadline.estimators import passes
-from leadline.estimators.groups import ALL, largest_groups
-from leadline.estimators.passes import drive, judge_rows
+from leadline.estimators.groups import ALL, Block, largest_groups
+from leadline.estimators.passes import Pass, drive, judge_rows
 from leadline.estimators.samples import GroupSamples, hashes
 from leadline.estimators.scans import InMemory
 from leadline.shift.judgement import judge
@@ -155,6 +155,29 @@ def test_groups_that_are_judged_do_not_depend_on_their_order() -> None:
     assert largest_groups({0: 5, 1: 9, 2: 5, 3: 7}, 4) == [1, 3, 0, 2]
     assert largest_groups({0: 5, 1: 9, 2: 5, 3: 7}, 3) == [1, 3]
     assert largest_groups(dict.fromkeys(range(10), 5), 3) == []
+
+
+def test_a_group_is_reduced_by_its_own_state_wherever_its_rows_stand(make_outputs: Maker) -> None:
+    model, target = ll.Auto().fit(make_outputs(600)), make_outputs(500, seed=1).logits
+    shared, other = (model.informed(judge_rows(model.source_, rows)) for rows in (target, target[:100] * 0.5))
+    groups = np.random.default_rng(0).permutation(np.repeat([0, 3, 4, 6], 125))
+    own = {3: other, 5: other, 6: shared, 9: other}  # of 5 and 9 there is no row here
+    for order in (np.arange(500), np.argsort(groups), np.random.default_rng(1).permutation(500)):
+        one = Pass(model, grouped=True, shared=shared, own=own)
+        sums = one.sums()
+        sums.add(one.reduce(Block(target[order], groups[order])))
+        assert sums.numbers() == [ALL, 0, 3, 4, 6]
+        for group in (0, 3, 4, 6):
+            alone = model.reduce(target[groups == group], own.get(group, shared))
+            np.testing.assert_allclose(sums.of(group).sums["value"], alone.sums["value"], rtol=1e-5)
+
+
+def test_a_group_without_a_state_is_left_alone_where_nothing_is_shared(make_outputs: Maker) -> None:
+    model, target = ll.Auto().fit(make_outputs(600)), make_outputs(200, seed=1).logits
+    state = model.informed(judge_rows(model.source_, target))
+    found = Pass(model, grouped=True, shared=None, own={2: state}).reduce(Block(target, np.arange(200) % 4))
+    assert set(found.sums) == {2}
+    np.testing.assert_allclose(found.sums[2].sums["count"].sum(), 50)
 
 
 def test_samples_of_groups_stay_within_their_cap(rng: np.random.Generator) -> None:

@@ -177,7 +177,7 @@ class Job:
         """Make one pass on the cluster; one row of sums for each group comes back."""
         numbers: dict[Label, int] = {None: ALL}
         numbers.update(self._numbers)
-        own = {label: state for label, number in numbers.items() if (state := one.own(number)) is not None}
+        own = {label: state for label, number in numbers.items() if (state := one.own.get(number)) is not None}
         orders = Orders(
             one.shared, own, sample_rows=one.sample_rows, summed=one.summed, grouped=one.grouped, draw=one.draw,
             starts=self.starts if one.draw is not None else {},

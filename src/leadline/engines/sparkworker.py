@@ -60,17 +60,20 @@ class Worker:
 
     def __init__(self, estimator: Estimator, keys: Sequence[Key], orders: Orders) -> None:
         self.keys, self.groups, self.orders = keys, Groups(len(keys)), orders
-        self._labels: list[tuple[Any, ...]] = []
+        self._own = {ALL: orders.own[None]} if None in orders.own else {}
+        self._n_known = 0
         self.one = Pass(
             estimator, orders.grouped, orders.shared, self._own, orders.sample_rows, orders.summed, orders.draw
         )
         self.sums = self.one.sums()
 
-    def _own(self, group: int) -> State | None:
-        """Return the state of a group, by its values."""
-        if group >= len(self._labels):
-            self._labels = self.groups.labels()
-        return self.orders.own.get(None if group == ALL else self._labels[group])
+    def _find_states(self) -> None:
+        """Find the states, by their values, of groups that have been seen for the first time."""
+        labels = self.groups.labels() if self.orders.own else []
+        for group in range(self._n_known, len(labels)):
+            if labels[group] in self.orders.own:
+                self._own[group] = self.orders.own[labels[group]]
+        self._n_known = len(labels)
 
     def add(self, batch: Any, names: list[str], label: str | None, *, skip_bad: bool) -> None:
         """Add a record batch."""
@@ -82,6 +85,7 @@ class Worker:
         estimator = self.one.estimator
         matrix, good = good_rows(table, names, estimator, estimator.columns_ or Columns())
         groups = self.groups.numbers([key.values(table.column(key.column)) for key in self.keys], table.num_rows)
+        self._find_states()
         if good is not None:
             if not skip_bad:
                 raise InputError(

@@ -26,27 +26,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leadline.compiled import load_loops
 from leadline.data.outputs import FloatArray
 from leadline.threads import slices, team
 
 Array = NDArray[np.float64]
 
+_LOOPS, _OVERLAPS = "leadline.rowwise.loops", "leadline.rowwise.overlaps"
 _FIRST_EPSILON = 0.3  # costs lie in [0, 1]: smooth enough for Newton's method to start from zero
 LAST_EPSILON = 1e-8  # as small as rounding allows the shares of tied rows to be solved for
 UNDECIDED = 20 * LAST_EPSILON  # labels nearer than this to a row's best one have a share in it to speak of
-_TILE_VALUES = 1 << 16  # half a megabyte of float64: what is done to a tile stays in the second-level cache
 _NEGLIGIBLE = 40.0  # exp(-40) is below the rounding of a sum of shares
-_COARSELY_NEGLIGIBLE = 18.0  # ... in single precision
+_COARSELY_NEGLIGIBLE = 18.0  # ... of a point on the way
 REACH = _NEGLIGIBLE * LAST_EPSILON  # rows whose best label is ahead by more go there as a whole
 _TOLERANCE = 1e-9  # of the label masses, in sum
-_COARSE_TOLERANCE = 1e-5  # in single precision
+_COARSE_TOLERANCE = 1e-5  # of a point on the way
 _MAX_STEPS = 200
-_COARSE_EPSILON = 1e-3  # above, single precision is good enough for a point on the way
-_SPARSE = 0.1  # share of non-zeros below which the product of shares is faster without the zeros
+_COARSE_EPSILON = 1e-3  # above, points are on the way, and digits beyond the eighth are not worth their time
+_COARSELY_FLAT = 0.1  # in units of epsilon: p that differ by less count as equal in the curvature on the way
+_MOST_PARTS = 16  # that rows are cut into to be added up by themselves
+_LEAST_PART, _MOST_PRODUCTS = 1 << 16, 1 << 22  # values of a part that is worth it, and of the products of all parts
 _RADIUS = 4.0  # longest step in units of epsilon, beyond which the quadratic model says nothing
 _MAX_RADIUS = 20.0
 _MANY_VALUES = 1 << 20  # of a problem in which it is worth looking for rows that are settled
@@ -126,38 +130,25 @@ def assign(probabilities: FloatArray, potentials: Array, epsilon: float = LAST_E
     return Assignment(label, reduced, split, exponents, shares, np.log(mass))
 
 
-def _block_sums(
-    probabilities: FloatArray, weights: Array, potentials: Array, epsilon: float
-) -> tuple[dict[str, Array], FloatArray]:
-    """Return sums over the rows of a tile, shape (n, c), and the shares of its split rows times the root of the weight.
+class Sums(NamedTuple):
+    """Sums over rows at given potentials.
 
-    The sums: ``share`` (c,), ``drift`` (c,), ``softened`` (c,), the shares of the split rows alone, and the scalar
-    ``smooth``, of the smoothed ``reduced``.
+    Attributes
+    ----------
+    share
+        Shape (c,): the masses that go to the labels.
+    drift
+        Shape (c,): how they change with epsilon.
+    overlap
+        Shape (c, c), below the diagonal: the sum of the products of shares, which says how they change with potentials.
+    smooth
+        The smoothed largest values of p + potential.
     """
-    c = probabilities.shape[1]
-    found = assign(probabilities, potentials, epsilon)
-    split, w, of_split = found.split, found.shares, weights[found.split]
-    softened = of_split.astype(w.dtype) @ w
-    single = weights.copy()
-    single[split] = 0.0
-    mean_exponent = np.einsum("ik,ik->i", w, found.exponents)
-    sums = {
-        "share": np.bincount(found.label, weights=single, minlength=c) + softened,
-        "drift": np.einsum("i,ik,ik->k", of_split, w, found.exponents) - (of_split * mean_exponent) @ w,
-        "softened": softened.astype(np.float64),
-        "smooth": np.asarray(weights @ found.reduced + epsilon * (of_split @ found.log_mass)),
-    }
-    return sums, w * np.sqrt(of_split).astype(w.dtype)[:, None]
 
-
-def _product(shares: FloatArray) -> FloatArray:
-    """Return ``shares.T @ shares``."""
-    if np.count_nonzero(shares) > _SPARSE * shares.size:
-        return np.asarray(shares.T @ shares)
-    from scipy.sparse import csr_array
-
-    sparse = csr_array(shares)
-    return np.asarray((sparse.T @ sparse).toarray())
+    share: Array
+    drift: Array
+    overlap: Array
+    smooth: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,55 +178,50 @@ class Problem:
         return float(self.weights.sum() + self.settled.sum())
 
     @cached_property
-    def _shares(self) -> Array:
-        """Room for the shares of all rows, shape (n, c): fresh memory would cost more than what is put there."""
-        return np.empty(self.probabilities.shape)
+    def _cuts(self) -> list[slice]:
+        """The parts of the rows that are added up by themselves: as many for any number of cores, so are the digits."""
+        rows, c = self.probabilities.shape
+        parts = min(_MOST_PARTS, max(1, _MOST_PRODUCTS // (c * c)), max(1, rows * c // _LEAST_PART))
+        return slices(rows, max(1, -(-rows // parts)))
 
     @cached_property
-    def _coarse_shares(self) -> NDArray[np.float32]:
-        """The same in single precision."""
-        return np.empty(self.probabilities.shape, dtype=np.float32)
+    def _room(self) -> tuple[Array, Array]:
+        """Memory for the sums and products of each part, shapes (parts, 5, c) and (parts, c, c)."""
+        parts, c = len(self._cuts), self.probabilities.shape[1]
+        return np.empty((parts, 5, c)), np.empty((parts, c, c))
 
     def near(self, potentials: Array) -> Problem:
         """Return the problem with those rows settled whose best label is far ahead of the next."""
-        rows, c = self.probabilities.shape
-        label, far = np.empty(rows, dtype=np.intp), np.empty(rows, dtype=bool)
-        for cut in slices(rows, max(1, _TILE_VALUES // c)):
-            scores = self.probabilities[cut] + potentials
-            label[cut] = scores.argmax(axis=1)
-            best = scores[np.arange(len(scores)), label[cut]]
-            far[cut] = np.count_nonzero(scores >= (best - _NEAR)[:, None], axis=1) == 1
-        settled = np.bincount(label[far], weights=self.weights[far], minlength=c)
+        label = np.empty(len(self.probabilities), dtype=np.intp)
+        loops = load_loops(_LOOPS)
+
+        def work(cut: slice) -> None:
+            loops.find_alone(self.probabilities[cut], potentials, _NEAR, label[cut])
+
+        with team(worth_it=len(self._cuts) > 1) as workers:
+            workers.run(work, self._cuts)
+        far = label >= 0
+        settled = np.bincount(label[far], weights=self.weights[far], minlength=len(potentials))
         return Problem(self.probabilities[~far], self.weights[~far], self.label_share, self.settled + settled)
 
-    def sums(self, potentials: Array, epsilon: float) -> dict[str, Array]:
-        """Return the sums of :func:`_block_sums` over all rows, and their ``curvature`` (c, c), on all cores."""
+    def sums(self, potentials: Array, epsilon: float) -> Sums:
+        """Add up over all rows, on all cores."""
+        sums, products = self._room
         coarse = epsilon > _COARSE_EPSILON
-        rows, c = self.probabilities.shape
-        cuts = slices(rows, max(1, _TILE_VALUES // c))
-        found: list[tuple[dict[str, Array], int]] = [({}, 0)] * len(cuts)
-        shares = self._coarse_shares if coarse else self._shares
-        with team(worth_it=len(cuts) > 1) as workers:
+        negligible, flat = (_COARSELY_NEGLIGIBLE, _COARSELY_FLAT) if coarse else (_NEGLIGIBLE, 0.0)
+        loops = load_loops(_LOOPS)
 
-            def work(place: int) -> None:
-                tile = self.probabilities[cuts[place]]
-                tile = tile.astype(np.float32) if coarse else tile.astype(np.float64, copy=False)
-                sums, split = _block_sums(tile, self.weights[cuts[place]], potentials, epsilon)
-                shares[cuts[place].start :][: len(split)] = split
-                found[place] = sums, len(split)
+        def work(part: int) -> None:
+            sums[part], products[part] = 0.0, 0.0
+            rows, weights = self.probabilities[self._cuts[part]], self.weights[self._cuts[part]]
+            loops.add_shares(rows, weights, potentials, epsilon, negligible, flat, sums[part], products[part])
 
-            workers.run(work, range(len(cuts)))
-        end = 0
-        for cut, (_, split) in zip(cuts, found, strict=True):
-            shares[end : end + split] = shares[cut.start : cut.start + split]
-            end += split
-        total = {name: np.sum([sums[name] for sums, _ in found], axis=0) for name in found[0][0]}
-        # Rows with a single label have no curvature; leaving them out keeps the little that there is free of rounding.
-        product = _product(shares[:end])
-        total["curvature"] = np.diag(total.pop("softened")) - product
-        total["share"] = total["share"] + self.settled
-        total["smooth"] = total["smooth"] + self.settled @ potentials
-        return total
+        with team(worth_it=len(self._cuts) > 1) as workers:
+            workers.run(work, range(len(self._cuts)))
+        share, drift, apart, (levels, *_), (smooth, *_) = sums.sum(axis=0)
+        level, overlap = np.exp((potentials - potentials.max()) / epsilon), np.zeros(products.shape[1:])
+        load_loops(_OVERLAPS).add_products(products, apart, levels, level, overlap)
+        return Sums(share + self.settled, drift, overlap, float(smooth + self.settled @ potentials))
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,17 +274,17 @@ def solve(
             rest, looked_at = problem.near(potentials), potentials
         sums = rest.sums(potentials, epsilon)
         coarse = epsilon > _COARSE_EPSILON
-        missing = label_share - sums["share"] / n
-        value = float(label_share @ potentials - sums["smooth"] / n)
+        missing = label_share - sums.share / n
+        value = float(label_share @ potentials - sums.smooth / n)
         # The shares of split rows are no more accurate than the potentials that they depend on.
-        noise = np.finfo(np.float64).eps / epsilon * float(sums["curvature"].trace()) / n
+        noise = np.finfo(np.float64).eps / epsilon * 2 * float(sums.overlap.sum()) / n
         converged = float(np.abs(missing).sum()) <= (_COARSE_TOLERANCE if coarse else _TOLERANCE + noise)
         if value < base_value - (1e-7 if coarse else 1e-13) and not converged:
             potentials = potentials - base_step
             base_step = base_step / 4
             potentials, radius = potentials + base_step, max(radius / 4, 0.1)
         else:
-            newton = _DampedNewton(sums["curvature"] / n, np.maximum(sums["share"] / n, label_share), coarse)
+            newton = _DampedNewton(sums.overlap / n, np.maximum(sums.share / n, label_share), coarse)
             step = newton.step(epsilon * missing, radius * epsilon)
             if converged and epsilon <= last_epsilon:
                 potentials = potentials + newton.step(epsilon * missing, _SETTLED * epsilon)
@@ -309,7 +295,7 @@ def solve(
                 elif corrections > 1:
                     ratio = min(ratio**0.5, 0.6)
                 smaller = max(ratio * epsilon, last_epsilon)
-                step = newton.step(epsilon * missing + (smaller - epsilon) * sums["drift"] / n, _RADIUS * epsilon)
+                step = newton.step(epsilon * missing + (smaller - epsilon) * sums.drift / n, _RADIUS * epsilon)
                 epsilon, radius, corrections, base_value = smaller, _RADIUS, 0, -np.inf
             else:
                 radius, corrections = min(2 * radius, _MAX_RADIUS), corrections + 1
@@ -319,7 +305,7 @@ def solve(
         moved = float(np.ptp(potentials - looked_at))
         if moved + _NEGLIGIBLE * last_epsilon > _NEAR:  # rows that were settled may go elsewhere
             return solve(problem, potentials, first_epsilon=moved, last_epsilon=last_epsilon)
-    return Solution(potentials, -sums["curvature"])
+    return Solution(potentials, sums.overlap + sums.overlap.T)
 
 
 def duality_gap(potentials: Array, sums: Mapping[str, Array], n: float, label_share: Array) -> float:
@@ -337,22 +323,36 @@ def duality_gap(potentials: Array, sums: Mapping[str, Array], n: float, label_sh
 class _DampedNewton:
     """Solves with the curvature, damped until the step stays within a radius (Levenberg and Marquardt)."""
 
-    def __init__(self, curvature: Array, scale: Array, coarse: bool) -> None:
+    def __init__(self, overlap: Array, scale: Array, coarse: bool) -> None:
         self._least_damping = 1e-5 if coarse else 1e-10
         self._root = np.sqrt(scale)
-        # The potentials are defined up to a constant; the rank-one term takes this direction out.
-        self._matrix = curvature / np.outer(self._root, self._root) + np.outer(self._root, self._root)
+        # The potentials are defined up to a constant; the product of the roots takes this direction out.
+        self._matrix = np.zeros_like(overlap)
+        load_loops(_OVERLAPS).scaled_laplacian(overlap, self._root, self._matrix)
+        self._factors: dict[float, Array | None] = {}
 
     def step(self, right: Array, radius: float) -> Array:
         """Return the step, its middle at zero, no component longer than the radius."""
-        from scipy.linalg import cho_factor, cho_solve
+        from scipy.linalg.lapack import dpotrs
 
         damping = self._least_damping
         while True:
-            damped = self._matrix.copy()
-            damped.flat[:: len(damped) + 1] += damping
-            step = cho_solve(cho_factor(damped, overwrite_a=True), right / self._root) / self._root
-            step -= 0.5 * (step.max() + step.min())
-            if np.abs(step).max() <= radius:
-                return np.asarray(step)
+            factor = self._factor(damping)
+            if factor is not None:
+                step = dpotrs(factor, right / self._root)[0] / self._root
+                step -= 0.5 * (step.max() + step.min())
+                if np.abs(step).max() <= radius:
+                    return np.asarray(step)
             damping *= 10
+
+    def _factor(self, damping: float) -> Array | None:
+        """Return the factor of the damped matrix, worked out once; None where rounding leaves it without."""
+        from scipy.linalg.lapack import dpotrf
+
+        if damping not in self._factors:
+            # By columns, as LAPACK wants it, the lower half is the upper one.
+            damped = self._matrix.copy().T
+            damped.flat[:: len(damped) + 1] += damping
+            factor, failed = dpotrf(damped, overwrite_a=True, clean=False)
+            self._factors[damping] = None if failed else factor
+        return self._factors[damping]

@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, row_blocks
 from leadline.data.segments import ordered
@@ -26,6 +28,7 @@ from leadline.estimators.draws import Draw
 from leadline.estimators.groups import ALL, Block, GroupSums, Partial
 from leadline.estimators.samples import Sample, hashes
 from leadline.estimators.sums import Array, Reduced, Rows, State
+from leadline.numeric import limited
 from leadline.results.estimate import Estimate
 from leadline.results.estimates import Estimates, LeftOut, Segment
 from leadline.shift.intervals import each_of
@@ -41,12 +44,6 @@ _POOLING_ROWS = 300.0  # rows of a group at which its own evidence counts as muc
 _SLICE_VALUES = 1 << 20  # eight megabytes of float64: enough for all cores, and temporaries stay in the cache
 
 
-def nobody(group: int) -> State | None:
-    """Say that no group has a state of its own."""
-    del group
-    return None
-
-
 @dataclass(frozen=True, eq=False)
 class Pass:
     """One pass over a target: what each block becomes.
@@ -60,7 +57,7 @@ class Pass:
     shared
         The state of all rows and of every group without one of its own; None where each has its own.
     own
-        The state of a group by its number; None where it shares, or is done.
+        The states of groups, by their numbers, that do not share; where nothing is shared, those that are not done.
     sample_rows
         How many rows to keep; 0 for none.
     summed
@@ -72,7 +69,7 @@ class Pass:
     estimator: Estimator
     grouped: bool
     shared: State | None
-    own: Callable[[int], State | None] = nobody
+    own: Mapping[int, State] = field(default_factory=dict)
     sample_rows: int = 0
     summed: bool = True
     draw: Draw | None = None
@@ -116,27 +113,30 @@ class Pass:
         return tuple(rows), np.concatenate(known) if len(known) == len(values) else None
 
     def _reduce(self, logits: FloatArray, group: int) -> Reduced | None:
-        state = self._state(group, self.shared)
+        state = self.own.get(group, self.shared)
         return None if state is None else self.estimator.reduce(logits, state)
-
-    def _state(self, group: int, shared: State | None) -> State | None:
-        own = self.own(group)
-        return shared if own is None else own
 
     def _of_groups(self, block: Block, *, shared: State | None) -> dict[int, Reduced]:
         """Return the sums of the groups that have a state: their own, or the shared one."""
-        if not self.grouped or block.groups is None:
+        if not self.grouped or block.groups is None or (shared is None and not self.own):
             return {}
-        found = {group: self._state(group, shared) for group in np.unique(block.groups).tolist()}
-        states = {group: state for group, state in found.items() if state is not None}
-        if not states:
-            return {}
-        order = np.argsort(block.groups, kind="stable")
-        starts, stops = (np.searchsorted(block.groups[order], list(states), side) for side in ("left", "right"))
-        return {
-            group: self.estimator.reduce(block.logits[order[start:stop]], state)
-            for (group, state), start, stop in zip(states.items(), starts, stops, strict=True)
-        }
+        rows = np.arange(len(block.groups)) if shared is not None else self._rows_with_own_state(block.groups)
+        order = rows[np.argsort(block.groups[rows], kind="stable")]
+        groups, starts = np.unique(block.groups[order], return_index=True)
+        parts = np.split(block.logits[order], starts[1:])
+        found = {}
+        for group, part in zip(groups.tolist(), parts, strict=False):
+            state = self.own.get(group, shared)
+            assert state is not None
+            found[group] = self.estimator.reduce(part, state)
+        return found
+
+    def _rows_with_own_state(self, groups: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return which rows, by the numbers of their groups, shape (n,), have a group with a state of its own."""
+        has_own = np.zeros(int(groups.max()) + 1, dtype=bool)
+        numbers = np.fromiter(self.own, dtype=np.intp)
+        has_own[numbers[(numbers >= 0) & (numbers < len(has_own))]] = True
+        return np.flatnonzero(has_own[groups])
 
 
 #: Makes one pass over all rows.
@@ -180,12 +180,15 @@ class Driven:
             state, total, judgement=self._judgement(group), confidence_level=confidence_level, values=values
         )
 
+    @cached_property
+    def _accuracy_of_all(self) -> float:
+        return self.estimator.accuracy_of(*self.done[ALL])
+
     def _judgement(self, group: int) -> Judgement | None:
         """Return the verdict on a group: that of the whole, as if the method erred on both alike, and its own."""
         if group == ALL or self.whole is None:
             return self.whole
-        of_group, of_all = (self.estimator.accuracy_of(*self.done[number]) for number in (group, ALL))
-        expected = float(np.clip(of_group + self.whole.accuracy - of_all, 0.0, 1.0))
+        expected = limited(self.estimator.accuracy_of(*self.done[group]) + self.whole.accuracy - self._accuracy_of_all)
         borrowed = self.whole.of_segment(self.done[group][1].n_rows, expected)
         return borrowed.pooled(*self.own[group]) if group in self.own else borrowed
 
@@ -271,7 +274,7 @@ def drive(
     found.done = {group: known for group, known in (solved or {}).items() if known is not None}
     states = {group: _begin(found, group) for group in solved or sums.numbers() if group not in found.done}
     while states:
-        states = _advance(found, scan(Pass(estimator, grouped, None, states.get)), states)
+        states = _advance(found, scan(Pass(estimator, grouped, None, states)), states)
     return found
 
 
@@ -290,7 +293,7 @@ def _second_pass(found: Driven, scan: Scan, *, grouped: bool) -> Driven:
         raise InputError(f"method {estimator.method} judges targets by their rows; none were kept.")
     shared = estimator.informed(whole)
     own = {group: estimator.informed(whole.pooled(*judged)) for group, judged in found.own.items()}
-    sums = scan(Pass(estimator, grouped, shared, own.get))
+    sums = scan(Pass(estimator, grouped, shared, own))
     found.done = {group: (own.get(group, shared), sums.of(group)) for group in sums.numbers()}
     return found
 

@@ -186,13 +186,14 @@ class GroupSamples:
         missing = int(groups.max(initial=-1)) + 1 - len(self._limits)
         if missing > 0:
             self._limits = np.concatenate([self._limits, np.full(missing, _LARGEST)])
-        if len(self._limits) == 1:
+        alone = len(self._limits) == 1
+        if alone and self._limits[0] == _LARGEST:
             # Without this, the first block of many would be sorted in whole.
-            self._limits[0] = min(self._limits[0], _smallest(keys, self.size(1, logits.shape[1])))
-        near = keys <= self._limits[groups]
-        if near.any():
+            self._limits[0] = _smallest(keys, self.size(1, logits.shape[1]))
+        near = np.flatnonzero(keys <= (self._limits[0] if alone else self._limits[groups]))
+        if len(near):
             self._kept.append((groups[near], keys[near], counts[near], logits[near]))
-            self._pending += int(np.count_nonzero(near))
+            self._pending += len(near)
             if self._pending > max(_LEAST_PENDING // logits.shape[1], len(self._kept[0][0])):
                 self._sort_in()
 

@@ -13,7 +13,7 @@ from leadline.estimators.parameters import Parameters
 from leadline.estimators.passes import Solved
 from leadline.estimators.samples import Sample
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import with_mean
+from leadline.numeric import limited, with_mean
 from leadline.shift.judgement import Judgement
 
 
@@ -118,7 +118,7 @@ class Steps(Parameters, ABC):
 
     def accuracy_of(self, state: State, total: Reduced) -> float:
         """Return the estimated accuracy that final sums say."""
-        return float(np.clip(self._accuracy(state, total), 0.0, 1.0))
+        return limited(self._accuracy(state, total))
 
 
 def _mean(total: Reduced) -> float:

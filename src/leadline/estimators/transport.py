@@ -13,6 +13,7 @@ from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.estimators.transport_base import TransportEstimator
 from leadline.numeric import read
+from leadline.rowwise import Assigned
 
 Array = NDArray[np.float64]
 _TILE_VALUES = 1 << 16
@@ -27,10 +28,10 @@ class ConfidenceTransport(TransportEstimator):
     Parameters
     ----------
     solver
-        "exact": the linear program, by network simplex (POT). "dual": Newton's method on the smoothed dual, of a sample
-        first and then of the rows that a few passes find near the borders between labels; it agrees to well below
-        1e-4. "auto": exact up to 20,000 rows and 1,000,000 logits. Rows that come in blocks are always solved by the
-        dual. The dual needs matrices of c x c numbers.
+        "dual": Newton's method on the smoothed dual, of many rows on a sample first and then on those that a few passes
+        find near the borders between labels; it needs matrices of c x c numbers. "exact": the linear program, by the
+        network simplex of POT, whose time grows with the square of the rows; rows that come in blocks are solved by the
+        dual all the same, which agrees to well below 1e-4. "auto": the dual.
     temperature_scaling
         Calibrate on the source first.
 
@@ -58,9 +59,8 @@ class ConfidenceTransport(TransportEstimator):
     method = "cot"
     _needs_one_plan = False
 
-    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
-        kept = read(self.source_.outputs(logits), self.temperature_, classes=labels).probability
-        return kept * self._of_predicted(logits)
+    def _whole_values(self, logits: FloatArray, found: Assigned) -> Array:
+        return np.maximum(found.kept, 0.0) * self._of_predicted(logits)
 
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         del tied
@@ -121,9 +121,9 @@ class ThresholdedTransport(TransportEstimator):
         errors = round((1.0 - self.source_accuracy_) * self.n_source_)
         self.threshold_ = _matching_cost(np.concatenate(costs), np.concatenate(masses), errors)
 
-    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
-        found = read(self.source_.outputs(logits), self.temperature_, classes=labels)
-        return (found.improbability <= self.threshold_).astype(np.float64)
+    def _whole_values(self, logits: FloatArray, found: Assigned) -> Array:
+        read_off = read(self.source_.outputs(logits), self.temperature_, classes=found.labels)
+        return (read_off.improbability <= self.threshold_).astype(np.float64)
 
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
         costs, masses = _pieces(self._take(self._log_softmax(logits)), shares, tied)

@@ -15,14 +15,11 @@ from leadline.estimators.confidence import SoftmaxEstimator
 from leadline.estimators.passes import Solved
 from leadline.estimators.samples import MOST_GROUP_VALUES, Sample, hashes
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import assign, log_softmax, softmax
+from leadline.numeric import assign, log_softmax, probabilities
 from leadline.rowwise import Assigned
 
 Array = NDArray[np.float64]
 
-# The network simplex needs less than a second up to here; its time grows with the square of the rows.
-_EXACT_ROWS = 20_000
-_EXACT_VALUES = 1_000_000
 # What is solved at once; of more rows, a sample first.
 _SOLVED_ROWS, _SOLVED_VALUES = 1 << 16, 1 << 25
 _COARSE = 1e-4  # epsilon down to which a sample is solved: potentials are off by about as much, less than by sampling
@@ -52,8 +49,8 @@ class TransportEstimator(SoftmaxEstimator):
         self.label_share_ = np.bincount(labels, minlength=self.n_classes_) / len(labels)
 
     @abstractmethod
-    def _whole_values(self, logits: FloatArray, labels: NDArray[np.intp]) -> Array:
-        """Return the value of each row, shape (n,), whose mass goes to one label, shape (n,), as a whole."""
+    def _whole_values(self, logits: FloatArray, found: Assigned) -> Array:
+        """Return the value of each row, shape (n,), whose mass goes to the label found for it as a whole."""
 
     @abstractmethod
     def _values(self, logits: FloatArray, shares: Array, tied: Array) -> Array:
@@ -85,9 +82,7 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _probabilities(self, logits: FloatArray) -> Array:
         """Return calibrated probabilities of the labels that the source has, shape (n, k)."""
-        scaled = np.array(self.source_.outputs(logits), dtype=np.float64)
-        scaled /= self.temperature_
-        return np.asarray(self._take(softmax(scaled)))
+        return np.asarray(self._take(probabilities(self.source_.outputs(logits), self.temperature_)))
 
     def _assign(self, logits: FloatArray, potentials: Array) -> Assigned:
         """Send rows, shape (n, c), to the labels that the source has by these potentials, shape (k,)."""
@@ -126,9 +121,8 @@ class TransportEstimator(SoftmaxEstimator):
 
     def _problem(self, probabilities: FloatArray, weights: Array, settled: Array | None = None) -> dual.Problem:
         label_share = self.label_share_[self._labels]
-        return dual.Problem(
-            probabilities, weights, label_share, np.zeros_like(label_share) if settled is None else settled
-        )
+        rows = np.ascontiguousarray(probabilities)  # labels that were left out, and every other row, leave gaps
+        return dual.Problem(rows, weights, label_share, np.zeros_like(label_share) if settled is None else settled)
 
     def _final(self, solution: dual.Solution, passes: float) -> State:
         """Return the state of the last pass."""
@@ -158,7 +152,7 @@ class TransportEstimator(SoftmaxEstimator):
     def _reduce_last(self, logits: FloatArray, state: State, found: Assigned, places: NDArray[np.intp]) -> Reduced:
         """Sum values; of all rows but those within reach of epsilon, one label takes everything."""
         k, split = len(self._labels), np.flatnonzero(found.margins <= dual.REACH)
-        values = self._whole_values(logits, found.labels)
+        values = self._whole_values(logits, found)
         single = np.ones(len(logits), dtype=bool)
         single[split] = False
         share = np.bincount(places[single], minlength=k).astype(np.float64)
@@ -192,10 +186,9 @@ class TransportEstimator(SoftmaxEstimator):
                 sample.counts[outside] * (total.n_rows - kept.counts.sum()) / max(sample.counts[outside].sum(), 1.0)
             )
             rows, weights = np.concatenate([rows, sample.logits[outside]]), np.concatenate([weights, further])
-        probabilities = self._probabilities(rows)
-        labels = (probabilities + potentials).argmax(axis=1)
+        labels = np.searchsorted(self._labels, self._assign(rows, potentials).labels)
         counted = np.bincount(labels, weights=weights, minlength=len(potentials))
-        problem = self._problem(probabilities, weights, total.sums["share"] - counted)
+        problem = self._problem(self._probabilities(rows), weights, total.sums["share"] - counted)
         solution = dual.solve(problem, potentials, first_epsilon=reach / 4)
         moved = float(np.ptp(solution.potentials - potentials))
         if moved <= reach or passes >= _MOST_PASSES:
@@ -208,18 +201,18 @@ class TransportEstimator(SoftmaxEstimator):
 
     # --------------------------------------------------------------------------------------------- all rows at once
     def _exact_shares(self, logits: FloatArray) -> tuple[Array, Array] | None:
-        """Return what ``_dual_shares`` does, by the linear program; None where that is not wanted or too slow."""
-        n, values = len(logits), logits.size
-        if self.solver == "dual" or (self.solver == "auto" and (n > _EXACT_ROWS or values > _EXACT_VALUES)):
+        """Return what ``_dual_shares`` does, by the linear program; None where that is not wanted or has no answer."""
+        if self.solver != "exact":
             return None
-        import ot  # brings every array library that is installed, which takes seconds: only where it is needed
+        import ot  # brings every array library that is installed, which takes seconds: only where it is asked for
 
         rounded = np.round(self._probabilities(logits), _DECIMALS)
         rows, place, count = np.unique(rounded, axis=0, return_inverse=True, return_counts=True)
         costs = 1.0 - rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it warns of is in the log
-            plan, log = ot.emd(count / n, self.label_share_[self._labels], costs, numItermax=100_000_000, log=True)
+            label_share = self.label_share_[self._labels]
+            plan, log = ot.emd(count / len(logits), label_share, costs, numItermax=100_000_000, log=True)
         if log["warning"]:
             return None
         if self._needs_one_plan:

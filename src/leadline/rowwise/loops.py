@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 
 # Products may be added without rounding in between; nothing else is reordered.
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "nogil": True, "cache": True, "error_model": "numpy"}
+# Values along a row may be added in any order: each row is still treated alike wherever it stands.
+_REORDERED: dict[str, Any] = _OPTIONS | {"fastmath": {"contract", "nnan", "nsz", "reassoc"}}
 _LANES = 32  # rows at a time: enough to hide the latency of the arithmetic
 
 
@@ -263,3 +265,129 @@ def hashes(bits: Any, factors: Any, mixed: Any) -> None:
             found += np.uint64(bits[i, j]) * factors[j]
             found ^= found >> np.uint64(29)
         mixed[i] = found
+
+
+@njit(**_REORDERED)  # type: ignore[untyped-decorator]
+def _move(row: Any, potentials: Any, scores: Any) -> Any:
+    """Store a row with the potentials added; return the largest value, which the order of comparisons cannot change."""
+    best = -np.inf
+    for k in range(row.shape[0]):
+        score = row[k] + potentials[k]
+        scores[k] = score
+        best = score if score > best else best
+    return best
+
+
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def _find_above(scores: Any, limit: Any, places: Any) -> Any:
+    """Store the places of the values above a limit; return how many there are."""
+    count = 0
+    for k in range(scores.shape[0]):
+        places[count] = k
+        count += scores[k] > limit
+    return count
+
+
+@njit(**_REORDERED)  # type: ignore[untyped-decorator]
+def _least(row: Any) -> Any:
+    """Return the smallest value."""
+    least = np.inf
+    for k in range(row.shape[0]):
+        least = row[k] if row[k] < least else least
+    return least
+
+
+@njit(**_REORDERED)  # type: ignore[untyped-decorator]
+def _exponentials(scores: Any, best: Any, epsilon: Any, exponents: Any, amounts: Any) -> Any:
+    """Store (scores - best) / epsilon and the exponentials; return the sum of these and the mean exponent."""
+    scale, total, along = 1.0 / epsilon, 0.0, 0.0
+    for a in range(scores.shape[0]):
+        exponent = (scores[a] - best) * scale
+        amount = _exp(exponent)
+        exponents[a], amounts[a] = exponent, amount
+        total += amount
+        along += amount * exponent
+    return total, along / total
+
+
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def _add_line(exponents: Any, amounts: Any, part: Any, along: Any, sums: Any) -> None:
+    """Add a row's shares and their drift for all labels."""
+    shares, drift = sums[0], sums[1]
+    for k in range(amounts.shape[0]):
+        shares[k] += part * amounts[k]
+        drift[k] += part * amounts[k] * (exponents[k] - along)
+
+
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def find_alone(probabilities: Any, potentials: Any, reach: Any, labels: Any) -> None:
+    """Find the label of each row with the largest p + potential; -1 where others come within reach of it."""
+    c = probabilities.shape[1]
+    scores, places = np.empty(c), np.empty(c, dtype=np.int64)
+    for i in range(probabilities.shape[0]):
+        best = _move(probabilities[i], potentials, scores)
+        labels[i] = places[0] if _find_above(scores, best - reach, places) == 1 else -1
+
+
+@njit(**_OPTIONS)  # type: ignore[untyped-decorator]
+def add_shares(
+    probabilities: Any, weights: Any, potentials: Any, epsilon: Any, negligible: Any, flat: Any,
+    sums: Any, products: Any,
+) -> None:  # fmt: skip
+    """Add up where rows go at given potentials: w = softmax((p + potential) / epsilon).
+
+    Most labels of a row have a share for their potentials alone: it is a v, with v_k = exp(potential_k / epsilon) and
+    one number a for each row. With d = w - a v, which is left out where p is above the row's smallest by no more than
+    ``flat`` epsilon, the products w w' are d d' + a (d v' + v d') + a^2 v v', of which only the first is a matrix.
+
+    Parameters
+    ----------
+    sums
+        Shape (5, c): the shares, their drift, a d, and in the first places of two more lines a^2 and the smoothed
+        largest values of p + potential; the largest v is 1.
+    products
+        Shape (c, c), of which the half below the diagonal is used: d d'.
+    """
+    c = probabilities.shape[1]
+    scores, exponents, amounts = np.empty(c), np.empty(c), np.empty(c)
+    places, apart = np.empty(c, dtype=np.int64), np.empty(c, dtype=np.int64)
+    highest = potentials.max()
+    for i in range(probabilities.shape[0]):
+        row, weight = probabilities[i], weights[i]
+        best = _move(row, potentials, scores)
+        count = _find_above(scores, best - negligible * epsilon, places)
+        if count == 1:
+            sums[0, places[0]] += weight
+            sums[4, 0] += weight * best
+            continue
+        many = 4 * count > c
+        if many:  # all labels in their order are faster than some of them
+            count = c
+        for a in range(count):
+            places[a] = a if many else places[a]
+            scores[a] = scores[places[a]]
+        total, along = _exponentials(scores[:count], best, epsilon, exponents, amounts)
+        part = weight / total
+        if many:
+            _add_line(exponents, amounts, part, along, sums)
+        else:
+            for a in range(count):
+                sums[0, places[a]] += part * amounts[a]
+                sums[1, places[a]] += part * amounts[a] * (exponents[a] - along)
+        least = _least(row)
+        level = _exp((least + highest - best) / epsilon) / total
+        sums[4, 0] += weight * (best + epsilon * np.log(total))
+        sums[3, 0] += weight * level * level
+        n_apart = 0
+        for a in range(count):
+            apart[n_apart] = a
+            n_apart += row[places[a]] - least > flat * epsilon
+        for a in range(n_apart):
+            k = places[apart[a]]
+            rest = amounts[apart[a]] / total * (1.0 - _exp((least - row[k]) / epsilon))
+            sums[2, k] += weight * level * rest
+            places[a], amounts[a] = k, rest
+        for a in range(n_apart):
+            line, amount = products[places[a]], weight * amounts[a]
+            for b in range(a):
+                line[places[b]] += amount * amounts[b]

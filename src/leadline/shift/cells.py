@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, top_two
 from leadline.shift.calibration import ROUNDING
+from leadline.shift.priors import Exponentials
 
 SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
 NOISES = (0.0, 0.4)  # share of another row's logits mixed in
 N_BINS = 4  # confidence quartiles: 2 lose power, 8 only add cells to estimate
 TEMPLATE_ROWS = 10.0  # pseudo-rows of the average class added to each: rare and absent classes borrow from it
+
+_MOST_KEPT = 80_000  # values of the source's rows that are kept as each move leaves them: 15 MB in all
 
 TopTwo = tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]
 
@@ -115,14 +118,25 @@ class MovedRows:
         """Shape (n,): log-odds of the rows as they are."""
         return np.asarray(self._odds[SCALES.index(1.0)])
 
-    def at(self, noise: float, scale: float) -> FloatArray:
-        """Return the rows with noise, flatter or sharper, shape (n, c)."""
-        return scale * (self.scores + noise * self.others) if noise else scale * self.scores
+    def at(self, noise: float, scale: float) -> Exponentials:
+        """Return the rows with noise, flatter or sharper; they are kept where that takes little memory."""
+        if self.scores.size > _MOST_KEPT:
+            return self._moved(noise, scale)
+        return self._kept[noise, scale]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[float, float], Exponentials]:
+        """The rows after each move."""
+        return {move: self._moved(*move) for move in product(NOISES, SCALES)}
+
+    def _moved(self, noise: float, scale: float) -> Exponentials:
+        scores = scale * (self.scores + noise * self.others) if noise else scale * self.scores
+        return Exponentials.of(scores, np.zeros(scores.shape[1]))
 
     @cached_property
     def _tops(self) -> list[TopTwo]:
         """Top class, runner-up and log-odds of the rows after each move."""
-        return [top_two(self.at(*move)) for move in product(NOISES, SCALES)]
+        return [top_two(self.at(*move).logits) for move in product(NOISES, SCALES)]
 
     @cached_property
     def _odds(self) -> FloatArray:

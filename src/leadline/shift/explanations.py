@@ -146,4 +146,4 @@ def _collapsed(source: MovedRows, target: FloatArray) -> Iterator[TopTwo]:
         for scale in SCALES:
             moved = source.at(noise, scale)
             bias = restoring_bias(moved, wanted, iterations=12, tolerance=1e-4, start=bias)
-            yield top_two(moved + bias.astype(moved.dtype))
+            yield moved.top_two(bias)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, normal_quantile, read, sigmoid, top_two
+from leadline.numeric import Array, limited, normal_quantile, read, sigmoid, top_two
 from leadline.results.shift import Shift, ShiftKind
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
@@ -159,9 +159,9 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     reweighting = restoring_bias(scores, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
     weights = _weights(explained)
-    accuracy = float(np.clip(combined(profile, read, weights).mean() + correction(profile, weights), 0.0, 1.0))
+    accuracy = limited(combined(profile, read, weights).mean() + correction(profile, weights))
     readings = {name: float(values.mean()) for name, values in read.items()}
-    readings["restored"] = float(np.clip(readings["restored"] + profile.restored_gap, 0.0, 1.0))
+    readings["restored"] = limited(readings["restored"] + profile.restored_gap)
     distance = _distance(explained)
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
@@ -229,6 +229,6 @@ def _weights(explained: Explained) -> Array:
 
 def _sampling(profile: SourceProfile, accuracy: float, n_target: int) -> float:
     """Return the standard error that the finite numbers of rows alone would give."""
-    clipped = float(np.clip(accuracy, 0.02, 0.98))  # an estimate of 1 is not without sampling error
+    clipped = limited(accuracy, 0.02, 0.98)  # an estimate of 1 is not without sampling error
     source_variance = profile.accuracy * (1 - profile.accuracy) / profile.n_rows
     return float(np.sqrt(source_variance + clipped * (1 - clipped) / n_target))

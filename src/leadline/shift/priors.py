@@ -2,18 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
+from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, softmax_with_total
+from leadline.numeric import Array, softmax_with_total, top_two, top_two_of_weights
 
 _NEWTON_CLASSES = 150  # above, the c x c Hessian costs more than a few more fixed-point passes
 _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
+_FEW_CLASSES = 32  # below, NumPy takes longer for exponentials than to multiply those that are known
+_LEAST_WEIGHT = 1e-290  # nearer to zero, digits are lost
 _FAR = 30.0  # nats between biases: what single precision lost at the one is still negligible at the other
 
 
+@dataclass(frozen=True, eq=False)
+class Exponentials:
+    """Rows whose exponentials were taken at one bias: another one multiplies their columns.
+
+    Attributes
+    ----------
+    logits
+        Shape (n, c).
+    origin
+        Shape (c,): the bias.
+    shares
+        Shape (n, c): softmax(logits + origin).
+    mean_log
+        The mean logarithm of its denominators.
+    """
+
+    logits: FloatArray
+    origin: Array
+    shares: FloatArray
+    mean_log: float
+
+    @classmethod
+    def of(cls, logits: FloatArray, origin: Array) -> Self:
+        """Take the exponentials of rows, shape (n, c)."""
+        shares, log_total = softmax_with_total(logits, origin)
+        return cls(logits, origin, shares, float(log_total.mean(dtype=np.float64)))
+
+    def top_two(self, bias: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+        """Return the top class of each row with a bias, the runner-up and the log-odds, shapes (n,)."""
+        if 2 < len(bias) < _FEW_CLASSES:
+            moved = bias - self.origin
+            weights = self.shares * np.exp(moved - moved.max())
+            if weights.min() > _LEAST_WEIGHT:
+                return top_two_of_weights(weights)
+        return top_two(self.logits + bias.astype(self.logits.dtype))
+
+
 def restoring_bias(
-    logits: FloatArray, marginal: Array, *, iterations: int = 40, tolerance: float = 1e-6, start: Array | None = None
+    rows: FloatArray | Exponentials,
+    marginal: Array,
+    *,
+    iterations: int = 40,
+    tolerance: float = 1e-6,
+    start: Array | None = None,
 ) -> Array:
     """Return the bias b, shape (c,), with ``mean softmax(logits + b) = marginal``.
 
@@ -22,8 +70,8 @@ def restoring_bias(
 
     Parameters
     ----------
-    logits
-        Shape (n, c).
+    rows
+        Shape (n, c): logits, or such with their exponentials.
     marginal
         Shape (c,): the class shares wanted.
     iterations, tolerance
@@ -31,11 +79,11 @@ def restoring_bias(
     start
         Shape (c,): where to begin; zeros by default.
     """
-    c = logits.shape[1]
+    c = len(marginal)
     wanted = np.maximum(marginal, _LEAST_SHARE)
     wanted = wanted / wanted.sum()
     bias = np.zeros(c) if start is None else start.copy()
-    biased = _Biased(logits, bias)
+    biased = _Biased(rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias), bias)
     value = biased.mean_log_total() - wanted @ bias
     for _ in range(iterations):
         mean = biased.mean_shares()
@@ -63,50 +111,41 @@ def restoring_bias(
 
 
 class _Biased:
-    """softmax(logits + bias) at one bias after the other.
-
-    Exponentials are taken once: a bias multiplies their columns, so that sums over rows and columns are products with
-    vectors.
+    """softmax(logits + bias) at one bias after the other: sums over rows and columns are products with vectors.
 
     Parameters
     ----------
-    logits
-        Shape (n, c).
+    rows
+        The logits with their exponentials.
     bias
         Shape (c,): the first one.
     """
 
-    def __init__(self, logits: FloatArray, bias: Array) -> None:
-        self._logits = logits
-        self._begin(bias)
-
-    def _begin(self, bias: Array) -> None:
-        self._origin = bias
-        self._exponentials, log_total = softmax_with_total(self._logits, bias)
-        self._scratch = np.empty_like(self._exponentials)
-        self._mean_log = float(log_total.mean(dtype=np.float64))
+    def __init__(self, rows: Exponentials, bias: Array) -> None:
+        self._rows = rows
+        self._scratch = np.empty_like(rows.shares)
         self.move_to(bias)
 
     def move_to(self, bias: Array) -> None:
         """Take another bias."""
-        moved = bias - self._origin
+        moved = bias - self._rows.origin
+        if moved.max() - moved.min() > _FAR:
+            self._rows = Exponentials.of(self._rows.logits, bias)
+            moved = np.zeros_like(bias)
         self._highest = float(moved.max())
-        if self._highest - moved.min() > _FAR:
-            self._begin(bias)
-            return
-        self._factors = np.exp(moved - self._highest).astype(self._exponentials.dtype)
-        self._total = self._exponentials @ self._factors
+        self._factors = np.exp(moved - self._highest).astype(self._rows.shares.dtype)
+        self._total = self._rows.shares @ self._factors
 
     def mean_log_total(self) -> float:
         """Return the mean logarithm of the denominators."""
-        return float(np.log(self._total).mean(dtype=np.float64)) + self._mean_log + self._highest
+        return float(np.log(self._total).mean(dtype=np.float64)) + self._rows.mean_log + self._highest
 
     def mean_shares(self) -> Array:
         """Return the mean of the softmax, shape (c,)."""
-        return np.asarray(self._factors * (self._exponentials.T @ (1.0 / self._total)) / len(self._total), np.float64)
+        return np.asarray(self._factors * (self._rows.shares.T @ (1.0 / self._total)) / len(self._total), np.float64)
 
     def mean_products(self) -> Array:
         """Return the mean of the products of the softmax of two classes, shape (c, c)."""
-        shares = np.divide(self._exponentials, self._total[:, None], out=self._scratch)
+        shares = np.divide(self._rows.shares, self._total[:, None], out=self._scratch)
         products = shares.T @ shares / len(shares)
         return np.asarray(self._factors[:, None] * products * self._factors, np.float64)

@@ -154,7 +154,7 @@ class SourceProfile:
             bias=bias,
         )
 
-    @property
+    @cached_property
     def threshold_trust(self) -> float:
         """Weight of thresholded readings, from 0 to 1."""
         beyond = (min(self.reactivity, _MOST_REACTIVITY) - _REACTIVITY_CENTRE) / _REACTIVITY_WIDTH
