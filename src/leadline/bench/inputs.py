@@ -174,7 +174,7 @@ def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[flo
     The channels of a pixel stay side by side in memory, where convolutions on a CPU are the fastest.
     """
     scaled = (pixels.astype(np.float32) / 255.0 - np.array(mean, np.float32)) / np.array(std, np.float32)
-    return scaled.transpose(0, 3, 1, 2)
+    return np.asarray(scaled, dtype=np.float32).transpose(0, 3, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
