@@ -200,6 +200,9 @@ def test_from_official_files_to_rows(tmp_path: Path) -> None:
     rows = run_experiment(suite, "main", data, out, methods=["ac", "gnn-evaluator"], seeds=(0,))
     assert {(row.method, row.target) for row in rows} >= {("gnn-evaluator", "2020"), ("ac", "2015")}
     assert len({(row.target, row.truth) for row in rows}) == 6  # both methods are held against the same accuracy
+    assert len({row.origin for row in rows if row.origin}) == 2  # one for each method, from its own code
+    kept = run_experiment(suite, "main", data, out, methods=["ac"], seeds=(0,))
+    assert {row.method for row in kept} == {"ac", "gnn-evaluator"}  # what would come out the same stays
 
 
 def test_gnn_evaluator_on_logits_is_refused_by_name(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ Those of experiments show the means in ``measured.json``, those of single estima
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from leadline.bench.claims import NATURAL, errors_of
 from leadline.bench.datasets import SUITES
+from leadline.bench.datasets.suite import Suite
 from leadline.bench.experiments import EXPERIMENTS
 from leadline.bench.graphs.paper_tables import NETWORKS
 from leadline.bench.records import load_measured
@@ -103,15 +104,15 @@ def _of_experiment(
         if networks := errors("model", {kind: kinds[kind] for kind in _DRAWN_NETWORKS if kind in kinds}):
             yield f"{name}-{suite}-networks", draw(networks, by="network")
         by_target = entry.get("by_target", {})  # which old records have not
-        shown = {target: by_target[target] for target in _drawn_targets(suite, by_target)}
+        shown = {target: by_target[target] for target in _drawn_targets(SUITES[suite], by_target)}
         if 1 < len(shown) <= _MOST_TARGETS and (targets := errors("target", shown)):
             yield f"{name}-{suite}-targets", draw(targets, by="target")
 
 
-def _drawn_targets(suite: str, targets: Iterable[str]) -> list[str]:
+def _drawn_targets(suite: Suite, targets: Collection[str]) -> list[str]:
     """Return the targets that the paper draws curves of, CIFAR-10.1 and CIFAR-10.2, or all where they are not."""
-    patterns = [pattern for row, pattern in SUITES[suite].paper.items() if re.search(NATURAL, row)]
-    return [target for target in targets if any(re.match(pattern, target) for pattern in patterns)] or [*targets]
+    rows = [row for row in suite.paper if re.search(NATURAL, row)]
+    return [target for row in rows for target in suite.targets_of(row, targets)] or [*targets]
 
 
 def _points(rows: list[Row]) -> list[tuple[str, float, float]]:

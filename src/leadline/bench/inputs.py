@@ -169,9 +169,12 @@ def require(path: Path) -> Path:
 
 
 def normalise(pixels: NDArray[np.uint8], mean: tuple[float, ...], std: tuple[float, ...]) -> NDArray[np.float32]:
-    """Scale pixels (n, h, w, 3) to [0, 1], normalise each channel and return (n, 3, h, w)."""
+    """Scale pixels (n, h, w, 3) to [0, 1], normalise each channel and return (n, 3, h, w).
+
+    The channels of a pixel stay side by side in memory, where convolutions on a CPU are the fastest.
+    """
     scaled = (pixels.astype(np.float32) / 255.0 - np.array(mean, np.float32)) / np.array(std, np.float32)
-    return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2))
+    return np.asarray(scaled, dtype=np.float32).transpose(0, 3, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,8 +114,9 @@ def summarise(rows: Iterable[Row]) -> dict[str, Any]:
             entry["by_kind"] = {
                 kind: _scores([row for row in group if kinds[row.model] == kind]) for kind in sorted({*kinds.values()})
             }
-        for paper_row, pattern in suite.paper.items():
-            matching = [row for row in counted if re.match(pattern, row.target)]
+        for paper_row in suite.paper:
+            meant = {*suite.targets_of(paper_row, entry["by_target"])}
+            matching = [row for row in counted if row.target in meant]
             if matching:
                 entry["paper_rows"][paper_row] = _scores(matching)
             if re.search(CORRUPTION, paper_row) and (fallen := _fallen(group, matching)):

@@ -87,7 +87,7 @@ class Trained:
     finished: bool = False
 
 
-def predict(model: nn.Module, inputs: Inputs, batch_size: int = 256) -> NDArray[np.float32]:
+def predict(model: nn.Module, inputs: Inputs, batch_size: int = 64) -> NDArray[np.float32]:
     """Return the logits of all inputs, shape (n, c)."""
     model.eval()
     device = next(model.parameters()).device
@@ -247,7 +247,8 @@ def _augment(batch: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np
     columns[mirrored] = columns[mirrored, ::-1]
     each = np.arange(count)[:, None, None]
     cut = padded.transpose(0, 2, 3, 1)[each, rows[:, :, None], columns[:, None, :]]
-    return np.ascontiguousarray(cut.transpose(0, 3, 1, 2))
+    moved: NDArray[np.float32] = cut.transpose(0, 3, 1, 2)
+    return moved
 
 
 def _as_input(batch: Any, device: torch.device) -> Any:

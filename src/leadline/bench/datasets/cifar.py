@@ -257,9 +257,9 @@ SUITES = (
         recipe="cifar",
         same_setting=True,
         paper={
-            "CIFAR10/CIFAR-10.1": "cifar-10.1",
-            "CIFAR10/CIFAR-10.2": "cifar-10.2",
-            "CIFAR10/CIFAR-10C": r".+_[1-5]$",
+            "CIFAR10/CIFAR-10.1": r"cifar-10\.1",
+            "CIFAR10/CIFAR-10.2": r"cifar-10\.2",
+            "CIFAR10/CIFAR-10C": r".+_[1-5]",
         },
     ),
     Suite(
@@ -291,7 +291,7 @@ SUITES = (
             ),
         ),
         recipe="cifar",
-        paper={"CIFAR100/CIFAR-100C": ""},
+        paper={"CIFAR100/CIFAR-100C": ".*"},
         same_setting=True,
     ),
     Suite(
@@ -307,6 +307,6 @@ SUITES = (
         needs=(RESNET_IMAGES, *(RESNET_WEIGHTS.format(name) for name in RESNETS)),
         load=load_resnets,
         weights=RESNET_WEIGHTS,
-        paper={"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
+        paper={"CIFAR10/CIFAR-10C": r".+_[1-5]"},
     ),
 )

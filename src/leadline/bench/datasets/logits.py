@@ -44,7 +44,7 @@ SUITES = (
         "19 corruptions x 5, and two other image sources",
         10,
         "CIFAR-10: free to use",
-        {"CIFAR10/CIFAR-10C": r".+_[1-5]$"},
+        {"CIFAR10/CIFAR-10C": r".+_[1-5]"},
     ),
     _logits(
         "mnist",

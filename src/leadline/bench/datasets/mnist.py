@@ -138,7 +138,7 @@ SUITES = (
             ),
         ),
         recipe="mnist",
-        paper={"MNIST/MNIST-M": ""},
+        paper={"MNIST/MNIST-M": ".*"},
         same_setting=True,
     ),
     Suite(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -55,7 +56,8 @@ class Suite:
     merged
         Groups of the model's classes that are one class each of the suite; empty where the classes are the same.
     paper
-        Rows of the paper's tables that it can be held against: row -> regular expression of its targets.
+        Rows of the paper's tables that it can be held against: row -> regular expression of the whole names
+        of its targets.
     same_setting
         Whether it is the paper's own data and model, or only a similar one.
     graphs
@@ -85,6 +87,10 @@ class Suite:
     graphs: bool = False
     other_models: tuple[str, ...] = ()
     find_other_models: Callable[[Path], tuple[str, ...]] | None = None
+
+    def targets_of(self, paper_row: str, targets: Iterable[str]) -> list[str]:
+        """Return the targets, of those given, that a row of the paper's tables is about."""
+        return [target for target in targets if re.fullmatch(self.paper[paper_row], target)]
 
     def missing(self, data: Path) -> list[str]:
         """Return what is needed and not there."""
