@@ -339,3 +339,18 @@ def test_the_sample_of_equal_rows_does_not_depend_on_the_order_of_rows_and_class
     again = random_order(logits[:, ::-1], 1 - labels)[:500]
     np.testing.assert_array_equal(logits[again], source.logits[kept])
     np.testing.assert_array_equal(labels[again], source.labels[kept])
+
+
+def test_anchors_of_very_many_classes_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would count for less than a hundredth, and take half of the time."""
+    logits, labels = classifier(900, 300, 0)
+    model = ll.Auto().fit(logits[:600], labels[:600])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("anchors were asked")
+
+    monkeypatch.setattr(ll.ALSA, "probabilities", refuse)
+    assert 0.0 <= model.estimate(logits[600:]).accuracy <= 1.0
+    few, of_few = classifier(900, 20, 0)
+    with pytest.raises(AssertionError, match="anchors were asked"):
+        ll.Auto().fit(few[:600], of_few[:600]).estimate(few[600:])

@@ -21,6 +21,7 @@ from leadline.shift.source import SourceProfile
 
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
 _ANCHORS_SHARE = 0.25  # 0.2 to 0.33 do alike, leave-one-suite-out (docs/which-method.md)
+_LEAST_SHARE = 0.01  # anchors of more than 250 classes take half of the time, and would count for less than this
 
 
 def learn_anchors(source: SourceProfile) -> dict[str, Any]:
@@ -53,7 +54,7 @@ class Auto(Estimator):
     thresholds, pi the class frequencies estimated under label shift and pi_S the source's. PRC(pi) is the probability
     of the predicted class after a bias has given the target the class frequencies pi. A quarter of the estimate is
     ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
-    less. ATC's score is confidence, and more and more the entropy there.
+    less, and none with more than 250. ATC's score is confidence, and more and more the entropy there.
 
     Examples
     --------
@@ -97,8 +98,9 @@ class Auto(Estimator):
 
     @property
     def _anchors_share(self) -> float:
-        """The share of ALSA's reading."""
-        return _ANCHORS_SHARE * self.source_.few_classes
+        """The share of ALSA's reading; none where it would be too small to matter."""
+        share = _ANCHORS_SHARE * self.source_.few_classes
+        return share if share >= _LEAST_SHARE else 0.0
 
     def informed(self, judgement: Judgement) -> State:
         """Return the biases, and what the readings count for."""
@@ -110,11 +112,12 @@ class Auto(Estimator):
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum the probabilities of being right."""
-        by_anchors = self._alsa.probabilities(logits)[0]
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
         read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
-        judged, share = combined(self.source_, read, state["weights"]), self._anchors_share
-        return Reduced.from_values(logits, (1 - share) * judged + share * by_anchors)
+        values, share = combined(self.source_, read, state["weights"]), self._anchors_share
+        if share:
+            values = (1 - share) * values + share * self._alsa.probabilities(logits)[0]
+        return Reduced.from_values(logits, values)
 
     def _correction(self, state: State) -> float:
         judged = correction(self.source_, state["weights"])
