@@ -62,7 +62,6 @@ def study_tables() -> dict[str, list[Table]]:
         "unseen families": [_unseen(trust["unseen"])],
         "by distance": [_by_distance(trust["by distance"])],
         "real suites": [_by_suite(trust["rows"], "as is", _methods(trust["rows"]), SUITES)],
-        "real suites in short": [_by_suite(trust["rows"], "as is", IN_SHORT, SUITES)],
         "label-shifted suites": [_by_suite(trust["rows"], "label shift", _methods(trust["rows"]), SUITES)],
         "coverage": [_coverage(trust["rows"], SUITES)],
         "two models": [_two_models(trust["two models"])],
