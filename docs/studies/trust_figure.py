@@ -2,7 +2,7 @@
 
     python docs/studies/trust_figure.py docs/images/estimates.png
 
-Draws every target of the files of pairs that trust.py writes: of the suites that `auto` was designed with, and of the
+Draws every pair of the files that trust.py writes: of the suites that `auto` was designed with, and of the
 families that were built after that.
 """
 
