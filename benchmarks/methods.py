@@ -48,7 +48,7 @@ def confidence_rows(repeats: int) -> Iterable[Row]:
 def transport_rows(repeats: int, *, quick: bool) -> Iterable[Row]:
     """Compare COT with the network simplex of POT, and time it where that takes hours."""
     n, c = 10_000, 10
-    model = fitted("cot", c, solver="dual")
+    model = fitted("cot", c)
 
     def simplex(logits: Logits) -> float:
         costs = 1.0 - np.exp(log_softmax(logits.astype(np.float64) / model.temperature_, axis=1))

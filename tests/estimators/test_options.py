@@ -64,7 +64,7 @@ def test_messages(call: Callable[..., Any], message: str, data: Data) -> None:
         ("im", {"n_bins": 0}, r"n_bins must be from 1 to 1000000; got 0\."),
         ("im", {"weights": "tree"}, r"weights must be one of bins, renormalised, kliep; got 'tree'\."),
         ("atc-mc", {"score": "margin"}, r"score must be one of confidence, entropy; got 'margin'\."),
-        ("cot", {"solver": "fast"}, r"solver must be one of auto, exact, dual; got 'fast'\."),
+        ("cot", {"solver": "fast"}, r"solver must be one of auto, exact; got 'fast'\."),
     ],
 )
 def test_wrong_options_are_refused_by_fit_which_then_leaves_nothing(

@@ -66,7 +66,7 @@ def simplex_accuracy(model: TransportEstimator, source: tuple[Array, Any], targe
     return float(np.mean(of_target <= np.sort(costs(source[0]))[right - 1] + 1e-12))
 
 
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 @pytest.mark.parametrize(("n", "c"), [(3, 2), (40, 3), (60, 10), (7, 20)])
 def test_costs_are_those_of_the_linear_program(n: int, c: int, solver: Any) -> None:
     source, labels = classifier(80, c, 1)
@@ -100,7 +100,7 @@ def test_label_atoms_give_the_same_as_one_atom_for_each_label() -> None:
 def test_dual_agrees_with_exact(kind: type[TransportEstimator], n: int, c: int, tilt: float) -> None:
     source = classifier(1000, c, 5)
     target, _ = classifier(n, c, 6, tilt=tilt)
-    exact, found = (kind(solver=solver).fit(*source) for solver in ("exact", "dual"))
+    exact, found = (kind(solver=solver).fit(*source) for solver in ("exact", "auto"))
     expected = simplex_accuracy(exact, source, target)
     np.testing.assert_allclose(exact.estimate(target).accuracy, expected, atol=1e-5)
     estimate = found.estimate(target)
@@ -114,7 +114,7 @@ def test_dual_agrees_with_exact_for_a_thousand_classes(kind: type[TransportEstim
     source = classifier(400, 1000, 7)
     target, _ = classifier(300, 1000, 8, tilt=0.3)
     exact = kind(solver="exact").fit(*source).estimate(target)
-    np.testing.assert_allclose(kind(solver="dual").fit(*source).estimate(target).accuracy, exact.accuracy, atol=1e-4)
+    np.testing.assert_allclose(kind(solver="auto").fit(*source).estimate(target).accuracy, exact.accuracy, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,12 +123,12 @@ def test_dual_agrees_with_exact_on_ties(kind: type[TransportEstimator], temperat
     logits, labels = classifier(1500, 10, 9, tilt=0.8, sharpness=25.0)
     rounded = np.round(logits / 30).astype(np.float16) * 30  # a few hundred distinct rows, most of them saturated
     target = rounded[:900] + np.array([40.0] + [0.0] * 9)
-    models = [kind(solver=s, temperature_scaling=temperature_scaling).fit(rounded, labels) for s in ("exact", "dual")]
+    models = [kind(solver=s, temperature_scaling=temperature_scaling).fit(rounded, labels) for s in ("exact", "auto")]
     exact, found = (model.estimate(target).accuracy for model in models)
     np.testing.assert_allclose(found, exact, atol=1e-4)
 
 
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 def test_equal_rows_are_counted_as_an_n_by_n_plan_would(solver: Any) -> None:
     source = np.log([[0.9, 0.1]] * 3 + [[0.2, 0.8]] * 5 + [[0.6, 0.4]] * 2)
     labels = [0] * 3 + [1] * 5 + [0, 1]
@@ -140,7 +140,7 @@ def test_equal_rows_are_counted_as_an_n_by_n_plan_would(solver: Any) -> None:
     np.testing.assert_allclose(estimate.correctness, 0.4, atol=1e-7)
 
 
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 @pytest.mark.parametrize("c", [2, 10, 60])
 def test_cott_on_the_source_is_the_source_accuracy(solver: Any, c: int) -> None:
     source, labels = classifier(700, c, 10, tilt=0.4)
@@ -153,14 +153,14 @@ def test_cott_on_the_source_is_the_source_accuracy(solver: Any, c: int) -> None:
 def test_exact_source_and_dual_target_fit_together() -> None:
     source, labels = classifier(700, 8, 10, tilt=0.4)
     model = ThresholdedTransport(solver="exact").fit(source, labels)
-    estimate = model.set_params(solver="dual").estimate(source)
+    estimate = model.set_params(solver="auto").estimate(source)
     assert estimate.diagnostics["solver"] == "dual"
     np.testing.assert_allclose(estimate.accuracy, model.source_accuracy_, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_of_any_size_and_order_give_the_same(kind: type[TransportEstimator]) -> None:
-    model = kind(solver="dual").fit(*classifier(500, 12, 11))
+    model = kind(solver="auto").fit(*classifier(500, 12, 11))
     target, _ = classifier(2500, 12, 12, tilt=0.7)
     whole = model.estimate(target)
     rng = np.random.default_rng(0)
@@ -174,7 +174,7 @@ def test_blocks_of_any_size_and_order_give_the_same(kind: type[TransportEstimato
 
 
 def test_blocks_change_neither_counts_nor_the_rows_that_are_kept() -> None:
-    model = ConfidenceTransport(solver="dual").fit(*classifier(500, 5, 13))
+    model = ConfidenceTransport(solver="auto").fit(*classifier(500, 5, 13))
     target, _ = classifier(90_000, 5, 14, tilt=0.7)
     near = model.begin(Sample.of(target, 10_000), len(target), 1)
     small = [target[start : start + 7000] for start in range(0, len(target), 7000)]
@@ -194,7 +194,7 @@ def test_blocks_change_neither_counts_nor_the_rows_that_are_kept() -> None:
 def test_a_sample_and_the_near_rows_give_what_all_rows_do(
     kind: type[TransportEstimator], n: int, c: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = kind(solver="dual").fit(*classifier(1000, c, 5))
+    model = kind(solver="auto").fit(*classifier(1000, c, 5))
     target, _ = classifier(n, c, 6, tilt=0.6)
     target[: n // 4] = np.round(target[: n // 4])  # some ties
     whole = model.estimate(target)
@@ -206,7 +206,7 @@ def test_a_sample_and_the_near_rows_give_what_all_rows_do(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 def test_rows_and_classes_in_any_order(kind: type[TransportEstimator], solver: Any) -> None:
     source, labels = classifier(400, 6, 15)
     target, _ = classifier(300, 6, 16, tilt=0.9)
@@ -226,7 +226,7 @@ def test_rows_and_classes_in_any_order(kind: type[TransportEstimator], solver: A
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 def test_odd_sources(kind: type[TransportEstimator], solver: Any) -> None:
     logits, labels = classifier(60, 4, 17)
     target, _ = classifier(50, 4, 18)
@@ -244,7 +244,7 @@ def test_odd_sources(kind: type[TransportEstimator], solver: Any) -> None:
             assert estimate.diagnostics.get("duality_gap", 0.0) < 1e-6
 
 
-@pytest.mark.parametrize("solver", ["exact", "dual"])
+@pytest.mark.parametrize("solver", ["exact", "auto"])
 def test_thresholds_without_errors_and_without_anything_else(solver: Any) -> None:
     logits, _ = classifier(60, 4, 17)
     right = ThresholdedTransport(solver=solver).fit(logits, logits.argmax(axis=1))
@@ -255,7 +255,7 @@ def test_thresholds_without_errors_and_without_anything_else(solver: Any) -> Non
 
 def test_one_label_takes_everything() -> None:
     logits, _ = classifier(30, 3, 19)
-    model = ConfidenceTransport(solver="dual", temperature_scaling=False).fit(logits, np.ones(30, dtype=int))
+    model = ConfidenceTransport(solver="auto", temperature_scaling=False).fit(logits, np.ones(30, dtype=int))
     correctness = model.estimate(logits).correctness
     assert correctness is not None
     np.testing.assert_allclose(correctness, np.exp(log_softmax(logits))[:, 1], atol=1e-12)
@@ -281,7 +281,7 @@ def test_matching_cost_weighs_masses() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_saved_and_loaded(kind: type[TransportEstimator], tmp_path: Path) -> None:
-    model = kind(solver="dual").fit(*classifier(100, 3, 20))
+    model = kind(solver="auto").fit(*classifier(100, 3, 20))
     target, _ = classifier(80, 3, 21, tilt=1.0)
     model.save(tmp_path / "model.leadline")
     again = load(tmp_path / "model.leadline")
@@ -290,7 +290,7 @@ def test_saved_and_loaded(kind: type[TransportEstimator], tmp_path: Path) -> Non
 
 
 def test_unknown_solver() -> None:
-    with pytest.raises(InputError, match=r"solver must be one of auto, exact, dual; got 'simplex'"):
+    with pytest.raises(InputError, match=r"solver must be one of auto, exact; got 'simplex'"):
         ConfidenceTransport(solver="simplex").fit(*classifier(20, 2, 0))  # type: ignore[arg-type]
 
 
@@ -334,7 +334,7 @@ def test_dual_agrees_with_exact_on_real_logits(
         source = (file["logits"], file["labels"])
     with np.load(data_root / "logits" / model / f"target_{target}.npz") as file:
         logits = file["logits"]
-    exact, found = (kind(solver=solver).fit(*source) for solver in ("exact", "dual"))
+    exact, found = (kind(solver=solver).fit(*source) for solver in ("exact", "auto"))
     expected = simplex_accuracy(exact, source, logits)
     np.testing.assert_allclose(exact.estimate(logits).accuracy, expected, atol=1e-4)
     estimate = found.estimate(logits)

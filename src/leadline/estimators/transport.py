@@ -28,10 +28,10 @@ class ConfidenceTransport(TransportEstimator):
     Parameters
     ----------
     solver
-        "dual": Newton's method on the smoothed dual, of many rows on a sample first and then on those that a few passes
+        "auto": Newton's method on the smoothed dual, of many rows on a sample first and then on those that a few passes
         find near the borders between labels; it needs matrices of c x c numbers. "exact": the linear program, by the
         network simplex of POT, whose time grows with the square of the rows; rows that come in blocks are solved by the
-        dual all the same, which agrees to well below 1e-4. "auto": the dual.
+        dual all the same, which agrees to well below 1e-4.
     temperature_scaling
         Calibrate on the source first.
 

@@ -40,7 +40,7 @@ class TransportEstimator(SoftmaxEstimator):
 
     label_share_: Array
 
-    def __init__(self, *, solver: Literal["auto", "exact", "dual"] = "auto", temperature_scaling: bool = True) -> None:
+    def __init__(self, *, solver: Literal["auto", "exact"] = "auto", temperature_scaling: bool = True) -> None:
         super().__init__(temperature_scaling=temperature_scaling)
         self.solver = solver
 
