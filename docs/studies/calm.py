@@ -24,7 +24,7 @@ from trust import DATA, family
 
 import leadline as ll
 from leadline.data.files import read_outputs
-from leadline.estimators.auto import Auto
+from leadline.estimators.auto import Auto, anchors_share
 from leadline.numeric import top_two
 from leadline.shift.judgement import combined, judge
 from leadline.version import __version__
@@ -74,7 +74,7 @@ def estimates(auto: Auto, target: ll.Outputs) -> dict[str, Any]:
     """Return what `auto` says, its interval, and what it would say for each distance."""
     found = auto.estimate(target.logits)
     judged = judge(auto.source_, target.logits, len(target))
-    share = auto._anchors_share
+    share = anchors_share(auto.source_)
     anchors = (found.accuracy - (1.0 - share) * judged.accuracy) / share
     square = judged.explained.unchanged_distance**2 + (UNSEEN * judged.explained.noise) ** 2
     collapse, by_half = judged.explained.collapse_weight, {}

@@ -21,15 +21,28 @@ from leadline.shift.source import SourceProfile
 
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
 _ANCHORS_SHARE = 0.25  # 0.2 to 0.33 do alike, leave-one-suite-out (docs/which-method.md)
-_LEAST_SHARE = 0.01  # anchors of more than 250 classes take half of the time, and would count for less than this
+_LEAST_SHARE = 0.01  # anchors of more than 250 classes take nearly all of the time, and would count for less than this
 
 
 def learn_anchors(source: SourceProfile) -> dict[str, Any]:
-    """Return what ``Auto`` learns beyond the profile of the source: an ALSA on the sample in it, by attribute."""
+    """Return what ``Auto`` learns beyond the profile of the source: an ALSA on the sample in it, by attribute.
+
+    Where anchors would not be asked, there is one without influence in their place.
+    """
+    if not anchors_share(source):
+        one = np.ones(1, dtype=np.float32)
+        anchors = np.ones((1, len(source.marginal)), dtype=np.float32)
+        return dict(zip(_ANCHORS, (anchors, 0 * one, one, 0.0, 1, 0.0, 0.0), strict=True))
     alsa = ALSA()
     alsa.n_classes_, alsa.source_ = len(source.marginal), source
     alsa._fit(source.logits, source.labels)
     return {name: getattr(alsa, name) for name in _ANCHORS}
+
+
+def anchors_share(source: SourceProfile) -> float:
+    """Return the share of ALSA's reading; none where it would be too small to matter."""
+    share = _ANCHORS_SHARE * source.few_classes
+    return share if share >= _LEAST_SHARE else 0.0
 
 
 class Auto(Estimator):
@@ -96,12 +109,6 @@ class Auto(Estimator):
             setattr(alsa, name, getattr(self, name))
         return alsa
 
-    @property
-    def _anchors_share(self) -> float:
-        """The share of ALSA's reading; none where it would be too small to matter."""
-        share = _ANCHORS_SHARE * self.source_.few_classes
-        return share if share >= _LEAST_SHARE else 0.0
-
     def informed(self, judgement: Judgement) -> State:
         """Return the biases, and what the readings count for."""
         return {
@@ -114,14 +121,14 @@ class Auto(Estimator):
         """Sum the probabilities of being right."""
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
         read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
-        values, share = combined(self.source_, read, state["weights"]), self._anchors_share
+        values, share = combined(self.source_, read, state["weights"]), anchors_share(self.source_)
         if share:
             values = (1 - share) * values + share * self._alsa.probabilities(logits)[0]
         return Reduced.from_values(logits, values)
 
     def _correction(self, state: State) -> float:
-        judged = correction(self.source_, state["weights"])
-        return (1 - self._anchors_share) * judged + self._anchors_share * self.correction_
+        share = anchors_share(self.source_)
+        return (1 - share) * correction(self.source_, state["weights"]) + share * self.correction_
 
     def performance(self, logits: Any, *, confidence_level: float = 0.9) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.
