@@ -137,13 +137,22 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     few = np.minimum(1.0, 10.0 / column("auto", "classes"))
     judged = (column("auto") - ANCHORS_SHARE * few * singles["alsa-g"]) / (1.0 - ANCHORS_SHARE * few)
     autos = {share: judged + share * few * (singles["alsa-g"] - judged) for share in SHARES}
-    sampling, shift = (normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift"))
+    sampling, shift, classes = (
+        normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift", "classes")
+    )
 
     def mean(values: NDArray[Any], names: list[str]) -> float:
         return float(np.mean([values[families == name].mean() for name in names]))
 
+    def ends(estimate: NDArray[np.float64], scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        lower, upper = (
+            np.sqrt(sampling**2 + (scale * shift) ** 2 + np.maximum(sign * classes, 0.0) ** 2) for sign in (-1, 1)
+        )
+        return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)
+
     def covered(estimate: NDArray[np.float64], scale: float) -> NDArray[np.bool_]:
-        return np.asarray(np.abs(estimate - truth) <= np.hypot(sampling, scale * shift))
+        low, high = ends(estimate, scale)
+        return np.asarray((low <= truth) & (truth <= high))
 
     found = []
     for name in dict.fromkeys(families.tolist()):
@@ -154,14 +163,13 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
         scale = next(
             (each for each in np.arange(0.3, 3.0, 0.02) if mean(covered(autos[share], each), others) >= 0.9), 3.0
         )
-        half = np.hypot(sampling, scale * shift)
-        width = np.minimum(autos[share] + half, 1.0) - np.maximum(autos[share] - half, 0.0)
+        low, high = ends(autos[share], scale)
         best = min(singles, key=lambda key: mean(errors[key], [name]))
         found.append(
             {
                 group: name, "pairs": int(np.sum(families == name)), "anchors_share": share, "scale": float(scale),
                 "auto": mean(errors[share], [name]), "coverage": mean(covered(autos[share], scale), [name]),
-                "width": mean(width, [name]), "single": single, "single_mae": mean(errors[single], [name]),
+                "width": mean(high - low, [name]), "single": single, "single_mae": mean(errors[single], [name]),
                 "best": best, "best_mae": mean(errors[best], [name]),
             }
         )  # fmt: skip

@@ -17,7 +17,9 @@ from leadline.shift.priors import Exponentials
 SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
 NOISES = (0.0, 0.4)  # share of another row's logits mixed in
 N_BINS = 4  # confidence quartiles: 2 lose power, 8 only add cells to estimate
-TEMPLATE_ROWS = 10.0  # pseudo-rows of the average class added to each: rare and absent classes borrow from it
+# Pseudo-rows of the average class that are added to each: rare and absent classes borrow from it. One half for each
+# class there is, ten at most: of few classes, each of many rows, ten would make another class.
+TEMPLATE_SHARE, TEMPLATE_MOST = 0.5, 10.0
 
 _MOST_KEPT = 80_000  # values of the source's rows that are kept as each move leaves them: 15 MB in all
 
@@ -189,7 +191,8 @@ class ClassCells:
         move, table, label, cls = pairs.T
         k = len(NOISES) * len(SCALES)
         self._shape = (k, 2, c, N_BINS)
-        self.denominator = np.bincount(labels, minlength=c) + TEMPLATE_ROWS
+        self._template_rows = min(TEMPLATE_SHARE * c, TEMPLATE_MOST)
+        self.denominator = np.bincount(labels, minlength=c) + self._template_rows
         # Which cells the rows of which class are in, and how often; each row has two cells, of one half each.
         filled, bins = np.nonzero(counts)
         self._classes = (move * c + label)[filled]
@@ -215,7 +218,7 @@ class ClassCells:
         """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
         k, _, c, _ = self._shape
         weights = marginals / self.denominator
-        template = (weights * TEMPLATE_ROWS)[:, None]
+        template = (weights * self._template_rows)[:, None]
         scaled = template * self._scale
         others = self._to * (scaled.sum(axis=2, keepdims=True) - scaled)
         smoothed = template[..., None] * self._hit[:, :, None] + others[..., None] * self._miss[:, :, None]
@@ -232,7 +235,7 @@ class ClassCells:
         hit, miss = (np.matmul(of_cells, shares[..., None])[..., 0] for shares in (self._hit, self._miss))
         elsewhere = self._to * miss
         template = hit + self._scale * (elsewhere.sum(axis=2, keepdims=True) - elsewhere)
-        return np.asarray((found + TEMPLATE_ROWS * template.sum(axis=1)) / self.denominator)
+        return np.asarray((found + self._template_rows * template.sum(axis=1)) / self.denominator)
 
     def fit_marginals(self, target: Array, start: Array, iterations: int = 100) -> tuple[Array, Array]:
         """Return by EM the class shares after each move that explain the target's cells best, and the cells they give.

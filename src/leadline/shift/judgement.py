@@ -52,7 +52,8 @@ class Judgement:
     accuracy
         The combined estimate.
     parts
-        Standard errors: of sampling, and of whatever the shift may do to the readings.
+        Standard errors: of sampling, and of whatever the shift may do to the readings; and, with its sign, how far the
+        estimate would move if other class shares were all that happened, as far as that is believed.
     confidences
         Shape (10,): shares of the rows by confidence.
     evidence
@@ -71,9 +72,10 @@ class Judgement:
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
         """Return the interval around an accuracy at a nominal coverage."""
-        spread = float(np.hypot(self.parts["sampling"], self.parts["shift"]))
-        half_width = normal_quantile(0.5 + confidence_level / 2) * spread
-        return max(0.0, accuracy - half_width), min(1.0, accuracy + half_width)
+        quantile, lean = normal_quantile(0.5 + confidence_level / 2), self.parts["classes"]
+        spread = np.hypot(self.parts["sampling"], self.parts["shift"])
+        lower, upper = (quantile * float(np.hypot(spread, side)) for side in (min(lean, 0.0), max(lean, 0.0)))
+        return max(0.0, accuracy - lower), min(1.0, accuracy + upper)
 
     @property
     def weights(self) -> Array:
@@ -163,9 +165,11 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     readings = {name: float(values.mean()) for name, values in read.items()}
     readings["restored"] = limited(readings["restored"] + profile.restored_gap)
     distance = _distance(explained)
+    most = _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF)
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
-        "shift": _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF) / normal_quantile(0.95),
+        "shift": most / normal_quantile(0.95),
+        "classes": (1.0 - explained.collapse_weight) * (readings["reweighted"] - accuracy) / normal_quantile(0.95),
     }
     counts = np.histogram(np.clip(read["confidence"], 0.0, 1.0), bins=_BINS, range=(0.0, 1.0))[0]
     return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, counts / len(logits))

@@ -1,0 +1,50 @@
+"""Intervals of the judgement: how far they reach, and to which side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import leadline as ll
+from leadline.numeric import normal_quantile
+from leadline.shift.judgement import judge
+
+
+def rare_class(n: int, share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return logits and labels of a calibrated classifier that seldom dares to say 1, and of which ``share`` are 1."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(n) < share).astype(np.int64)
+    score = rng.normal(2.0 * labels - 1.0, 1.4) / 0.98 - 2.2  # log-odds where a tenth is 1
+    return np.stack([np.zeros(n), score], axis=1).astype(np.float32), labels
+
+
+@pytest.mark.parametrize("share", [0.5, 0.6, 0.7])
+def test_a_rare_class_that_becomes_common_is_within_reach(share: float) -> None:
+    """Outputs do not tell label shift from harder rows, so that the interval reaches to what label shift would make."""
+    model = ll.Auto().fit(*rare_class(20_000, 0.1, 0))
+    logits, labels = rare_class(10_000, share, 1)
+    found = model.estimate(logits)
+    truth = float((logits.argmax(axis=1) == labels).mean())
+    assert found.interval[0] <= truth <= found.interval[1]
+    assert found.accuracy - found.interval[0] > found.interval[1] - found.accuracy
+
+
+def test_nothing_moved_reaches_as_far_to_both_sides() -> None:
+    model = ll.Auto().fit(*rare_class(20_000, 0.1, 0))
+    found = model.estimate(rare_class(10_000, 0.1, 1)[0])
+    assert found.accuracy - found.interval[0] == pytest.approx(found.interval[1] - found.accuracy, abs=1e-3)
+
+
+def test_parts_add_as_squares_each_on_its_side() -> None:
+    model = ll.Auto().fit(*rare_class(2_000, 0.2, 0))
+    judgement = judge(model.source_, rare_class(1_000, 0.2, 1)[0], 1_000)
+    for lean, lower, upper in ((0.0, 0.05, 0.05), (-0.12, 0.13, 0.05), (0.12, 0.05, 0.13)):
+        moved = replace(judgement, parts={"sampling": 0.03, "shift": 0.04, "classes": lean})
+        for level in (0.5, 0.9):
+            low, high = moved.interval(0.5, level)
+            assert (0.5 - low, high - 0.5) == pytest.approx(
+                tuple(normal_quantile(0.5 + level / 2) * side for side in (lower, upper))
+            )
