@@ -80,11 +80,13 @@ def as_groups(df: Any, *keys: str, lazy: bool = False) -> dict[Any, tuple[float,
     return {tuple(row[key] for key in keys): tuple(row[name] for name in names) for row in df.collect()}
 
 
-def local_groups(model: leadline.Estimator, lake: Path, *keys: str) -> dict[Any, tuple[float, ...]]:
+def local_groups(
+    model: leadline.Estimator, lake: Path, *keys: str, together: bool = False
+) -> dict[Any, tuple[float, ...]]:
     """Return the result of one machine by group."""
-    found = estimate_files(model, str(lake), by=keys)
+    found = estimate_files(model, str(lake), by=keys, together=together)
     rows = [(tuple(row.group.values()), row.estimate) for row in (found.rows if keys else [found.overall])]
-    lazy = keys and model.passes == "one"
+    lazy = keys and model.passes == "one" and not together
     return {group: (one.accuracy, one.n_samples, *(() if lazy else one.interval)) for group, one in rows}
 
 
@@ -105,6 +107,20 @@ def test_spark_is_local(method: str, keys: tuple[str, ...], spark: Any, lake: Pa
     df = df.coalesce(2) if model.passes == "many" else df  # each of its passes is a job, and a part of it a task
     found = as_groups(estimate(df, model, logits="logits", by=list(keys)), *keys, lazy=model.passes == "one")
     expected = local_groups(model, lake, *keys)
+    assert found.keys() == expected.keys()
+    for group, numbers in expected.items():
+        np.testing.assert_allclose(found[group], numbers, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["ac", "auto"])
+def test_intervals_that_hold_together_are_the_local_ones(
+    method: str, spark: Any, lake: Path, make_outputs: Maker
+) -> None:
+    from leadline.engines.spark import estimate
+
+    model, df = fitted(method, make_outputs), spark.read.parquet(str(lake)).coalesce(2)
+    found = as_groups(estimate(df, model, logits="logits", by=["country"], together=True), "country")
+    expected = local_groups(model, lake, "country", together=True)
     assert found.keys() == expected.keys()
     for group, numbers in expected.items():
         np.testing.assert_allclose(found[group], numbers, atol=1e-6)

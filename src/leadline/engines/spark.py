@@ -24,6 +24,7 @@ from leadline.estimators.passes import MOST_JUDGED, Driven, Pass, drive, judge_s
 from leadline.estimators.persistence import from_bytes, load, to_bytes
 from leadline.estimators.samples import GroupSamples
 from leadline.results.estimate import Estimate
+from leadline.shift.intervals import each_of
 from leadline.shift.source import sample_size
 
 try:
@@ -58,6 +59,7 @@ def estimate(
     *,
     label: str | None = None,
     confidence_level: float = 0.9,
+    together: bool = False,
     skip_bad: bool = False,
 ) -> DataFrame:
     """Estimate the accuracy over a Spark DataFrame, by group.
@@ -77,6 +79,8 @@ def estimate(
         A column with the true classes as integers, where they are known: for ``truth`` only.
     confidence_level
         Nominal coverage of the intervals.
+    together
+        Widen the intervals of the groups so that all of them together have that coverage.
     skip_bad
         Leave out rows with logits that are missing or not finite, and count them, instead of failing.
 
@@ -90,17 +94,18 @@ def estimate(
     -----
     For methods of one pass the result is lazy: nothing runs until it is used, and nothing passes through the driver.
     The intervals of groups then cover sampling error only, as no group sees the whole. Methods of several passes
-    (``auto``, COT, COTT) run now: after each pass the driver gets one row of sums for each group. If the input is
-    expensive to compute, ``df.cache()`` it first.
+    (``auto``, COT, COTT), and all methods with ``together``, run now: after each pass the driver gets one row of sums
+    for each group. If the input is expensive to compute, ``df.cache()`` it first.
     """
     job = Job(df, model, logits, by, label=label, skip_bad=skip_bad)
-    if job.estimator.passes == "one":
+    if job.estimator.passes == "one" and not together:
         return job.lazy(confidence_level)
     found = job.run()
-    rows = []
-    for number in found.sums.numbers()[bool(by) :]:
+    rows, numbers = [], found.sums.numbers()[bool(by) :]
+    level = each_of(len(numbers), confidence_level) if together else confidence_level
+    for number in numbers:
         values = () if number == ALL else job.labels()[number]
-        rows.append((*values, *_result_row(found.estimate(number, confidence_level), found.sums, number)))
+        rows.append((*values, *_result_row(found.estimate(number, level), found.sums, number)))
     with without_pandas_warning():
         return job.session.createDataFrame(rows, job.result_schema())
 
