@@ -47,10 +47,10 @@ def _largest(values: NDArray[_Float]) -> NDArray[np.intp]:
     """Return the place of the largest value of each row, the first of several, shape (n,)."""
     if not values.flags.f_contiguous:
         return np.asarray(values.argmax(axis=1))
-    found, highest = np.zeros(len(values), dtype=np.intp), values.max(axis=1)
-    for column in reversed(range(values.shape[1])):
-        np.copyto(found, column, where=values[:, column] == highest)
-    return found
+    c = values.shape[1]
+    ranks = np.arange(c, 0, -1, dtype=np.min_scalar_type(c))  # the first of several has the highest
+    is_largest = values == _across(np.maximum, values)
+    return np.subtract(c, (is_largest * ranks).max(axis=1), dtype=np.intp)
 
 
 def _compiled(values: FloatArray) -> bool:

@@ -16,16 +16,8 @@ import numpy as np
 
 from leadline.data.outputs import FloatArray
 from leadline.numeric import Array, sigmoid, softmax, top_two
-from leadline.shift.cells import (
-    NOISES,
-    SCALES,
-    MovedRows,
-    TopTwo,
-    bin_edges,
-    histogram,
-    noise_floor,
-    squared_distance,
-)
+from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
+from leadline.shift.moved_rows import NOISES, SCALES, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer

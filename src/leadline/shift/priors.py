@@ -83,69 +83,79 @@ def restoring_bias(
     wanted = np.maximum(marginal, _LEAST_SHARE)
     wanted = wanted / wanted.sum()
     bias = np.zeros(c) if start is None else start.copy()
-    biased = _Biased(rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias), bias)
-    value = biased.mean_log_total() - wanted @ bias
+    here = _Biased.at(bias, rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias))
+    # 1e-3/c^2 removes the null direction (adding a constant to b), 1e-7 keeps empty classes invertible.
+    ridge = 1e-7 * np.eye(c) + 1e-3 / c**2
     for _ in range(iterations):
-        mean = biased.mean_shares()
-        gradient = mean - wanted
+        gradient = here.mean_shares - wanted
         if np.abs(gradient).max() < tolerance:
             break
         if c > _NEWTON_CLASSES:
-            bias = bias + np.clip(np.log(wanted / np.maximum(mean, 1e-12)), -4.0, 4.0)
-            biased.move_to(bias)
+            step = np.clip(np.log(wanted / np.maximum(here.mean_shares, 1e-12)), -4.0, 4.0)
+            here = _Biased.at(here.bias + step, here.rows)
             continue
-        # 1e-3/c^2 removes the null direction (adding a constant to b), 1e-7 keeps empty classes invertible.
-        hessian = np.diag(mean) - biased.mean_products() + 1e-7 * np.eye(c) + 1e-3 / c**2
-        step = np.linalg.solve(hessian, -gradient)
+        step = np.linalg.solve(here.covariance() + ridge, -gradient)
         step *= min(1.0, 4.0 / np.abs(step).max())  # beyond 4 nats at once the quadratic model is useless
         expected, size = float(gradient @ step), 1.0
         while True:
-            moved = bias + size * step
-            biased.move_to(moved)
-            new_value = biased.mean_log_total() - wanted @ moved
-            if new_value <= value + 1e-4 * size * expected or size < 1e-4:
+            there = _Biased.at(here.bias + size * step, here.rows)
+            rest = there.mean_shares - wanted
+            # A convex function has fallen by what its slope at the end says, or more; else it takes logarithms to know.
+            if rest @ step <= 1e-4 * expected or np.abs(rest).max() < tolerance or size < 1e-4:
+                break
+            if there.value(wanted) <= here.value(wanted) + 1e-4 * size * expected:
                 break
             size *= 0.5
-        bias, value = moved, new_value
-    return np.asarray(bias - bias.mean())
+        here = there
+    return np.asarray(here.bias - here.bias.mean())
 
 
+@dataclass(frozen=True, eq=False)
 class _Biased:
-    """softmax(logits + bias) at one bias after the other: sums over rows and columns are products with vectors.
+    """softmax(logits + bias) at one bias: sums over rows and columns are products with vectors.
 
-    Parameters
+    Attributes
     ----------
     rows
         The logits with their exponentials.
     bias
-        Shape (c,): the first one.
+        Shape (c,).
+    highest
+        The largest logarithm of a factor.
+    factors
+        Shape (c,): what the bias multiplies the columns by, the largest being one.
+    inverse
+        Shape (n,): one over the denominators.
+    mean_shares
+        Shape (c,): the mean of the softmax.
     """
 
-    def __init__(self, rows: Exponentials, bias: Array) -> None:
-        self._rows = rows
-        self._scratch = np.empty_like(rows.shares)
-        self.move_to(bias)
+    rows: Exponentials
+    bias: Array
+    highest: float
+    factors: FloatArray
+    inverse: FloatArray
+    mean_shares: Array
 
-    def move_to(self, bias: Array) -> None:
-        """Take another bias."""
-        moved = bias - self._rows.origin
-        if moved.max() - moved.min() > _FAR:
-            self._rows = Exponentials.of(self._rows.logits, bias)
-            moved = np.zeros_like(bias)
-        self._highest = float(moved.max())
-        self._factors = np.exp(moved - self._highest).astype(self._rows.shares.dtype)
-        self._total = self._rows.shares @ self._factors
+    @classmethod
+    def at(cls, bias: Array, rows: Exponentials) -> Self:
+        """Bias rows whose exponentials are known, if need be at another bias."""
+        moved = bias - rows.origin
+        highest = float(moved.max())
+        if highest - moved.min() > _FAR:
+            rows, moved, highest = Exponentials.of(rows.logits, bias), np.zeros_like(bias), 0.0
+        factors = np.exp(moved - highest).astype(rows.shares.dtype)
+        inverse = 1.0 / (rows.shares @ factors)
+        mean = np.asarray(factors * (rows.shares.T @ inverse) / len(inverse), np.float64)
+        return cls(rows, bias, highest, factors, inverse, mean)
 
-    def mean_log_total(self) -> float:
-        """Return the mean logarithm of the denominators."""
-        return float(np.log(self._total).mean(dtype=np.float64)) + self._rows.mean_log + self._highest
+    def value(self, wanted: Array) -> float:
+        """Return what :func:`restoring_bias` minimises."""
+        mean_log_total = self.rows.mean_log + self.highest - float(np.log(self.inverse).mean(dtype=np.float64))
+        return float(mean_log_total - wanted @ self.bias)
 
-    def mean_shares(self) -> Array:
-        """Return the mean of the softmax, shape (c,)."""
-        return np.asarray(self._factors * (self._rows.shares.T @ (1.0 / self._total)) / len(self._total), np.float64)
-
-    def mean_products(self) -> Array:
-        """Return the mean of the products of the softmax of two classes, shape (c, c)."""
-        shares = np.divide(self._rows.shares, self._total[:, None], out=self._scratch)
-        products = shares.T @ shares / len(shares)
-        return np.asarray(self._factors[:, None] * products * self._factors, np.float64)
+    def covariance(self) -> Array:
+        """Return the mean covariance of draws from the softmax, shape (c, c)."""
+        shares = self.rows.shares * self.inverse[:, None]
+        products = self.factors[:, None] * (shares.T @ shares) * (self.factors / len(shares))
+        return np.asarray(np.diag(self.mean_shares) - products, np.float64)
