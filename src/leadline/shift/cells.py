@@ -34,7 +34,7 @@ def histogram(rows: TopTwo, edges: Array, c: int) -> Array:
     top, second, odds = rows
     bins = bins_of(odds, edges)
     tables = [np.bincount(classes * N_BINS + bins, minlength=c * N_BINS) for classes in (top, second)]
-    return np.stack(tables) / (2 * len(top))
+    return np.array(tables) / (2 * len(top))
 
 
 def squared_distance(target: Array, model: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class _Template(NamedTuple):
     scale: Array
 
     @classmethod
-    def of(cls, hits: Array, misses: Array, elsewhere: Array, n: int) -> Self:
+    def of(cls, hits: NDArray[Any], misses: NDArray[Any], elsewhere: NDArray[Any], n: int) -> Self:
         """Divide the numbers of n rows that each of these has."""
         # Two pseudo-rows over the bins of both cases: no cell of the target is impossible under every class.
         hit, miss = ((found + 1.0 / N_BINS) / (2.0 * (n + 2)) for found in (hits, misses))

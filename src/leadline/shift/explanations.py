@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, sigmoid, softmax, top_two
+from leadline.numeric import Array, sigmoid, softmax
 from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
 from leadline.shift.moved_rows import NOISES, SCALES, MovedRows
 from leadline.shift.priors import restoring_bias
@@ -89,7 +89,7 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
     )
 
 
-def explain(source: MovedRows, target: FloatArray, as_is: Unchanged) -> Explained:
+def explain(source: MovedRows, target: FloatArray, of_target: TopTwo, as_is: Unchanged) -> Explained:
     """Fit label shift and collapse to a target.
 
     Parameters
@@ -98,11 +98,12 @@ def explain(source: MovedRows, target: FloatArray, as_is: Unchanged) -> Explaine
         Labelled rows.
     target
         Shape (m, c): calibrated log-probabilities.
+    of_target
+        Top class, runner-up and log-odds of each row, shapes (m,).
     as_is
         How far the target is from the source as it is; on these rows, or on more.
     """
     n, c = source.scores.shape
-    of_target = top_two(target)
     edges = bin_edges(of_target[2], source.odds)
     wanted = histogram(of_target, edges, c)
 

@@ -153,8 +153,10 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     few = max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // logits.shape[1]))
     # Rows spread evenly over the sample: files are often sorted.
     places = np.arange(len(scores)) if len(scores) <= few else np.arange(few) * len(scores) // few
-    as_is = unchanged(profile.top_two, top_two(scores), scores.shape[1])
-    explained = explain(profile.moved_rows, scores[places], as_is)
+    of_rows = top_two(scores)
+    as_is = unchanged(profile.top_two, of_rows, scores.shape[1])
+    top, second, odds = (part[places] for part in of_rows)
+    explained = explain(profile.moved_rows, scores[places], (top, second, odds), as_is)
     restoring = restoring_bias(scores, profile.marginal)
     reweighting = restoring_bias(scores, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
@@ -167,8 +169,9 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF) / normal_quantile(0.95),
     }
-    counts = np.histogram(np.clip(read["confidence"], 0.0, 1.0), bins=_BINS, range=(0.0, 1.0))[0]
-    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, counts / len(logits))
+    bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
+    confidences = np.bincount(bins, minlength=_BINS) / len(bins)
+    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, confidences)
 
 
 def row_readings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -45,13 +46,17 @@ class Exponentials:
         shares, log_total = softmax_with_total(logits, origin)
         return cls(logits, origin, shares, float(log_total.mean(dtype=np.float64)))
 
+    @cached_property
+    def _least_share(self) -> float:
+        return float(self.shares.min())
+
     def top_two(self, bias: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
         """Return the top class of each row with a bias, the runner-up and the log-odds, shapes (n,)."""
         if 2 < len(bias) < _FEW_CLASSES:
             moved = bias - self.origin
-            weights = self.shares * np.exp(moved - moved.max())
-            if weights.min() > _LEAST_WEIGHT:
-                return top_two_of_weights(weights)
+            factors = np.exp(moved - moved.max())
+            if self._least_share * factors.min() > _LEAST_WEIGHT:
+                return top_two_of_weights(self.shares * factors)
         return top_two(self.logits + bias.astype(self.logits.dtype))
 
 
@@ -149,10 +154,14 @@ class _Biased:
         mean = np.asarray(factors * (rows.shares.T @ inverse) / len(inverse), np.float64)
         return cls(rows, bias, highest, factors, inverse, mean)
 
+    @cached_property
+    def mean_log_total(self) -> float:
+        """The mean logarithm of the denominators."""
+        return self.rows.mean_log + self.highest - float(np.log(self.inverse).mean(dtype=np.float64))
+
     def value(self, wanted: Array) -> float:
         """Return what :func:`restoring_bias` minimises."""
-        mean_log_total = self.rows.mean_log + self.highest - float(np.log(self.inverse).mean(dtype=np.float64))
-        return float(mean_log_total - wanted @ self.bias)
+        return float(self.mean_log_total - wanted @ self.bias)
 
     def covariance(self) -> Array:
         """Return the mean covariance of draws from the softmax, shape (c, c)."""
