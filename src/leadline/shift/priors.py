@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -10,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, softmax_with_total, top_two, top_two_of_weights
+from leadline.numeric import Array, limited, softmax_with_total, top_two, top_two_of_weights
 
 _NEWTON_CLASSES = 150  # above, the c x c Hessian costs more than a few more fixed-point passes
 _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
 _FEW_CLASSES = 32  # below, NumPy takes longer for exponentials than to multiply those that are known
 _LEAST_WEIGHT = 1e-290  # nearer to zero, digits are lost
 _FAR = 30.0  # nats between biases: what single precision lost at the one is still negligible at the other
+_MOST_STEP = 4.0  # nats: beyond, the quadratic model is useless
+_LEAST_CURVATURE = 1e-7  # keeps empty classes invertible
+_FALL, _LEAST_SIZE = 1e-4, 1e-4  # the share of the expected fall that a step must bring, and the shortest one tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,11 @@ class Exponentials:
         return cls(logits, origin, shares, float(log_total.mean(dtype=np.float64)))
 
     @cached_property
+    def odds_against(self) -> Array:
+        """Shape (n,): of two classes, the odds of the first against the second without a bias."""
+        return _odds_against(self.logits)
+
+    @cached_property
     def _least_share(self) -> float:
         return float(self.shares.min())
 
@@ -70,8 +79,9 @@ def restoring_bias(
 ) -> Array:
     """Return the bias b, shape (c,), with ``mean softmax(logits + b) = marginal``.
 
-    Minimises the convex ``mean logsumexp(logits + b) - marginal . b`` by damped Newton steps; with many classes by the
-    fixed point ``b += log(marginal / mean softmax)``, which is entropic transport and falls monotonically.
+    Minimises the convex ``mean logsumexp(logits + b) - marginal . b`` by damped Newton steps, of two classes along the
+    one direction there is; with many classes by the fixed point ``b += log(marginal / mean softmax)``, which is
+    entropic transport and falls monotonically.
 
     Parameters
     ----------
@@ -88,31 +98,82 @@ def restoring_bias(
     wanted = np.maximum(marginal, _LEAST_SHARE)
     wanted = wanted / wanted.sum()
     bias = np.zeros(c) if start is None else start.copy()
+    if c == 2:
+        against = rows.odds_against if isinstance(rows, Exponentials) else _odds_against(rows)
+        half = _restoring_half(against, float(wanted[1]), iterations, tolerance, float(bias[1] - bias[0]) / 2)
+        return np.array([-half, half])
     here = _Biased.at(bias, rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias))
-    # 1e-3/c^2 removes the null direction (adding a constant to b), 1e-7 keeps empty classes invertible.
-    ridge = 1e-7 * np.eye(c) + 1e-3 / c**2
+    # 1e-3/c^2 removes the null direction (adding a constant to b).
+    ridge = _LEAST_CURVATURE * np.eye(c) + 1e-3 / c**2
     for _ in range(iterations):
         gradient = here.mean_shares - wanted
         if np.abs(gradient).max() < tolerance:
             break
         if c > _NEWTON_CLASSES:
-            step = np.clip(np.log(wanted / np.maximum(here.mean_shares, 1e-12)), -4.0, 4.0)
+            step = np.clip(np.log(wanted / np.maximum(here.mean_shares, 1e-12)), -_MOST_STEP, _MOST_STEP)
             here = _Biased.at(here.bias + step, here.rows)
             continue
         step = np.linalg.solve(here.covariance() + ridge, -gradient)
-        step *= min(1.0, 4.0 / np.abs(step).max())  # beyond 4 nats at once the quadratic model is useless
+        step *= min(1.0, _MOST_STEP / np.abs(step).max())
         expected, size = float(gradient @ step), 1.0
         while True:
             there = _Biased.at(here.bias + size * step, here.rows)
             rest = there.mean_shares - wanted
             # A convex function has fallen by what its slope at the end says, or more; else it takes logarithms to know.
-            if rest @ step <= 1e-4 * expected or np.abs(rest).max() < tolerance or size < 1e-4:
+            if rest @ step <= _FALL * expected or np.abs(rest).max() < tolerance or size < _LEAST_SIZE:
                 break
-            if there.value(wanted) <= here.value(wanted) + 1e-4 * size * expected:
+            if there.value(wanted) <= here.value(wanted) + _FALL * size * expected:
                 break
             size *= 0.5
         here = there
     return np.asarray(here.bias - here.bias.mean())
+
+
+def _odds_against(logits: FloatArray) -> Array:
+    """Return the odds of the first of two classes against the second, shape (n,); of certain rows, of e^350."""
+    return np.exp(np.clip(np.subtract(logits[:, 0], logits[:, 1], dtype=np.float64), -350.0, 350.0))
+
+
+def _restoring_half(against: Array, wanted: float, iterations: int, tolerance: float, half: float) -> float:
+    """Do what :func:`restoring_bias` does with two classes, in numbers for vectors.
+
+    Parameters
+    ----------
+    against
+        Shape (n,): from :func:`_odds_against`.
+    wanted
+        The share of the second class.
+    iterations, tolerance
+        When to stop.
+    half
+        The bias of the second class, and minus that of the first, to begin with.
+    """
+    n = len(against)
+
+    def at(half: float) -> tuple[Array, float]:
+        shares = 1.0 / (1.0 + math.exp(-2.0 * half) * against)
+        return shares, float(shares.sum()) / n - wanted
+
+    def value(shares: Array, half: float) -> float:
+        return 2.0 * (1.0 - wanted) * half - float(np.log(shares).sum()) / n
+
+    shares, gradient = at(half)
+    for _ in range(iterations):
+        if abs(gradient) < tolerance:
+            break
+        variance = gradient + wanted - float(shares @ shares) / n
+        step = limited(-gradient / (2.0 * variance + _LEAST_CURVATURE), -_MOST_STEP, _MOST_STEP)
+        expected, size = 2.0 * gradient * step, 1.0
+        while True:
+            moved = half + size * step
+            there, rest = at(moved)
+            if 2.0 * rest * step <= _FALL * expected or abs(rest) < tolerance or size < _LEAST_SIZE:
+                break
+            if value(there, moved) <= value(shares, half) + _FALL * size * expected:
+                break
+            size *= 0.5
+        shares, gradient, half = there, rest, moved
+    return half
 
 
 @dataclass(frozen=True, eq=False)
