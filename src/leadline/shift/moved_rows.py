@@ -105,7 +105,7 @@ class MovedRows:
 
     def class_cells(self, edges: Array) -> ClassCells:
         """Count the cells of each class after each move, given the edges of the bins."""
-        c, bins = self.scores.shape[1], bins_of(self._odds, edges)[:, None]
+        c, bins = self.scores.shape[1], bins_of(self._odds, edges)[:, None].astype(np.intp)
         if c < _DENSE_CLASSES:
             shape = (len(bins), 2, c, c, N_BINS)
             counts = np.bincount((self._cells + bins).ravel(), minlength=int(np.prod(shape)))

@@ -18,9 +18,13 @@ _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
 _FEW_CLASSES = 32  # below, NumPy takes longer for exponentials than to multiply those that are known
 _LEAST_WEIGHT = 1e-290  # nearer to zero, digits are lost
 _FAR = 30.0  # nats between biases: what single precision lost at the one is still negligible at the other
+_MOST_ODDS = 350.0  # nats: beyond, a row is certain whatever the bias, and products with its odds would overflow
 _MOST_STEP = 4.0  # nats: beyond, the quadratic model is useless
 _LEAST_CURVATURE = 1e-7  # keeps empty classes invertible
 _FALL, _LEAST_SIZE = 1e-4, 1e-4  # the share of the expected fall that a step must bring, and the shortest one tried
+# Nats between the classes: up to here a Newton step always falls so far. Along it, the third derivative of logsumexp is
+# at most D times the second (Bach, 2010), so that it brings 1 - (e^D - D - 1) / D^2 of what its slope says, or more.
+_SURE_STEP = 1.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,22 +120,20 @@ def restoring_bias(
         step = np.linalg.solve(here.covariance() + ridge, -gradient)
         step *= min(1.0, _MOST_STEP / np.abs(step).max())
         expected, size = float(gradient @ step), 1.0
-        while True:
-            there = _Biased.at(here.bias + size * step, here.rows)
-            rest = there.mean_shares - wanted
-            # A convex function has fallen by what its slope at the end says, or more; else it takes logarithms to know.
-            if rest @ step <= _FALL * expected or np.abs(rest).max() < tolerance or size < _LEAST_SIZE:
-                break
+        there = _Biased.at(here.bias + step, here.rows)
+        while step.max() - step.min() > _SURE_STEP and size > _LEAST_SIZE:
             if there.value(wanted) <= here.value(wanted) + _FALL * size * expected:
                 break
             size *= 0.5
+            there = _Biased.at(here.bias + size * step, here.rows)
         here = there
     return np.asarray(here.bias - here.bias.mean())
 
 
 def _odds_against(logits: FloatArray) -> Array:
-    """Return the odds of the first of two classes against the second, shape (n,); of certain rows, of e^350."""
-    return np.exp(np.clip(np.subtract(logits[:, 0], logits[:, 1], dtype=np.float64), -350.0, 350.0))
+    """Return the odds of the first of two classes against the second, shape (n,)."""
+    behind = np.subtract(logits[:, 0], logits[:, 1], dtype=np.float64)
+    return np.asarray(np.exp(np.clip(behind, -_MOST_ODDS, _MOST_ODDS)))
 
 
 def _restoring_half(against: Array, wanted: float, iterations: int, tolerance: float, half: float) -> float:
@@ -163,15 +165,14 @@ def _restoring_half(against: Array, wanted: float, iterations: int, tolerance: f
             break
         variance = gradient + wanted - float(shares @ shares) / n
         step = limited(-gradient / (2.0 * variance + _LEAST_CURVATURE), -_MOST_STEP, _MOST_STEP)
-        expected, size = 2.0 * gradient * step, 1.0
-        while True:
-            moved = half + size * step
-            there, rest = at(moved)
-            if 2.0 * rest * step <= _FALL * expected or abs(rest) < tolerance or size < _LEAST_SIZE:
-                break
-            if value(there, moved) <= value(shares, half) + _FALL * size * expected:
+        moved, size = half + step, 1.0
+        there, rest = at(moved)
+        while 2.0 * abs(step) > _SURE_STEP and size > _LEAST_SIZE:
+            if value(there, moved) <= value(shares, half) + _FALL * size * 2.0 * gradient * step:
                 break
             size *= 0.5
+            moved = half + size * step
+            there, rest = at(moved)
         shares, gradient, half = there, rest, moved
     return half
 
