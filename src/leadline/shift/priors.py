@@ -107,8 +107,6 @@ def restoring_bias(
         half = _restoring_half(against, float(wanted[1]), iterations, tolerance, float(bias[1] - bias[0]) / 2)
         return np.array([-half, half])
     here = _Biased.at(bias, rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias))
-    # 1e-3/c^2 removes the null direction (adding a constant to b).
-    ridge = _LEAST_CURVATURE * np.eye(c) + 1e-3 / c**2
     for _ in range(iterations):
         gradient = here.mean_shares - wanted
         if np.abs(gradient).max() < tolerance:
@@ -117,7 +115,8 @@ def restoring_bias(
             step = np.clip(np.log(wanted / np.maximum(here.mean_shares, 1e-12)), -_MOST_STEP, _MOST_STEP)
             here = _Biased.at(here.bias + step, here.rows)
             continue
-        step = np.linalg.solve(here.covariance() + ridge, -gradient)
+        # 1e-3/c^2 removes the null direction (adding a constant to b).
+        step = np.linalg.solve(here.curvature() + 1e-3 / c**2, -gradient)
         step *= min(1.0, _MOST_STEP / np.abs(step).max())
         expected, size = float(gradient @ step), 1.0
         there = _Biased.at(here.bias + step, here.rows)
@@ -225,8 +224,8 @@ class _Biased:
         """Return what :func:`restoring_bias` minimises."""
         return float(self.mean_log_total - wanted @ self.bias)
 
-    def covariance(self) -> Array:
-        """Return the mean covariance of draws from the softmax, shape (c, c)."""
+    def curvature(self) -> Array:
+        """Return the Hessian of the value, shape (c, c): the mean covariance of draws from the softmax."""
         shares = self.rows.shares * self.inverse[:, None]
         products = self.factors[:, None] * (shares.T @ shares) * (self.factors / len(shares))
-        return np.asarray(np.diag(self.mean_shares) - products, np.float64)
+        return np.asarray(np.diag(self.mean_shares + _LEAST_CURVATURE) - products, np.float64)
