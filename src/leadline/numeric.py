@@ -104,7 +104,7 @@ def top_two(
 
 
 def top_two_of_weights(weights: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return what :func:`top_two` does of logarithms of weights above zero, shape (n, c), which are overwritten."""
+    """Return what :func:`top_two` does of logarithms of weights above zero, shape (n, c), which may be overwritten."""
     weights, n = np.asfortranarray(weights), len(weights)
     top = _largest(weights)
     columns, places = weights.T.reshape(-1), top * n + np.arange(n)

@@ -126,8 +126,9 @@ class DenseCells(ClassCells):
         others = template.to[..., None] * template.miss[:, :, None]
         smoothed = template.scale[..., None, None] * others[:, :, None]
         np.einsum("ktccb->ktcb", smoothed)[:] = template.hit[:, :, None]
+        # Each row has two cells, of one half each.
         table = (0.5 * counts + TEMPLATE_ROWS * smoothed) / self.denominator[:, None, None]
-        self._table = np.moveaxis(table, 2, 1).reshape(k, c, -1)  # each row has two cells, of one half each
+        self._table = np.moveaxis(table, 2, 1).reshape(k, c, -1)
 
     def mix(self, marginals: Array) -> Array:
         """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
