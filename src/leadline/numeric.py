@@ -47,10 +47,10 @@ def _largest(values: NDArray[_Float]) -> NDArray[np.intp]:
     """Return the place of the largest value of each row, the first of several, shape (n,)."""
     if not values.flags.f_contiguous:
         return np.asarray(values.argmax(axis=1))
-    found, highest = np.zeros(len(values), dtype=np.intp), values.max(axis=1)
-    for column in reversed(range(values.shape[1])):
-        np.copyto(found, column, where=values[:, column] == highest)
-    return found
+    c = values.shape[1]
+    ranks = np.arange(c, 0, -1, dtype=np.min_scalar_type(c))  # the first of several has the highest
+    is_largest = values == _across(np.maximum, values)
+    return np.asarray(c - (is_largest * ranks).max(axis=1).astype(np.intp))
 
 
 def _compiled(values: FloatArray) -> bool:
@@ -89,7 +89,9 @@ def top_two(
         return rowwise.top_two(logits, top)
     if logits.shape[1] == 2:
         ahead = logits[:, 1] - logits[:, 0]
-        top = (ahead > 0).astype(np.intp) if top is None else top
+        if top is None:
+            top = (ahead > 0).astype(np.intp)
+            return top, 1 - top, np.abs(ahead)
         return top, 1 - top, np.where(top == 1, ahead, -ahead)
     rest, rows = _copied(logits, logits.dtype.type), np.arange(len(logits))
     top = _largest(rest) if top is None else top
@@ -102,10 +104,12 @@ def top_two(
 
 
 def top_two_of_weights(weights: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return what :func:`top_two` does of logarithms of weights above zero, shape (n, c), which are overwritten."""
-    rows, top = np.arange(len(weights)), _largest(weights)
-    own = weights[rows, top]
-    weights[rows, top] = 0.0
+    """Return what :func:`top_two` does of logarithms of weights above zero, shape (n, c), which may be overwritten."""
+    weights, n = np.asfortranarray(weights), len(weights)
+    top = _largest(weights)
+    columns, places = weights.T.reshape(-1), top * n + np.arange(n)
+    own = columns[places]
+    columns[places] = 0.0
     return top, _largest(weights), np.log(own / _across(np.add, weights)[:, 0])
 
 

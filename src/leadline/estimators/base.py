@@ -277,13 +277,13 @@ class Estimator(Steps):
         """
         if not 0.0 < confidence_level < 1.0:
             raise InputError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
-        count = total.sums["count"]
         accuracy = self.accuracy_of(state, total)
         if not np.isfinite(accuracy):
             raise InputError(
                 f"{self.method} finds no number for the accuracy (it computes {accuracy}): the outputs or its options "
                 "are too extreme for it. Look at the range of the logits, or use another method."
             )
+        counts, shares = total.sums["count"], self._by_class(state, total)
         found = Estimate(
             accuracy=accuracy,
             interval=self._interval(accuracy, total, judgement, confidence_level),
@@ -291,8 +291,8 @@ class Estimator(Steps):
             n_samples=total.n_rows,
             method=self.method,
             by_class=tuple(
-                ClassEstimate(label, int(number), float(share) if number else None)
-                for label, number, share in zip(self.classes_, count, self._by_class(state, total), strict=True)
+                ClassEstimate(label, int(number), share if number else None)
+                for label, number, share in zip(self.classes_, counts.tolist(), shares.tolist(), strict=True)
             ),
             correctness=None if values is None else self._corrected(values, state, total),
             shift=None if judgement is None else judgement.shift(),

@@ -200,11 +200,12 @@ class GroupSamples:
     def _sort_in(self) -> None:
         """Keep the smallest hashes of each group, each once."""
         groups, keys, counts = (np.concatenate([part[i] for part in self._kept]) for i in range(3))
-        order = np.lexsort((keys, groups))
+        # One key is sorted by vector instructions, two are not.
+        order = np.argsort(keys) if len(self._limits) == 1 else np.lexsort((keys, groups))
         groups, keys, counts = groups[order], keys[order], counts[order]
         new = np.flatnonzero(np.concatenate([[True], (np.diff(groups) != 0) | (keys[1:] != keys[:-1])]))
         counts = np.add.reduceat(counts, new)
-        groups, keys, order = groups[new], keys[new], order[new]
+        groups, keys, order = groups[new], keys[new], np.minimum.reduceat(order, new)  # of equal rows, the first
         first = np.searchsorted(groups, groups)
         rank = np.arange(len(groups)) - first
         size = self.size(len(self._limits), self._kept[0][3].shape[1])

@@ -14,18 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, sigmoid, softmax, top_two
-from leadline.shift.cells import (
-    NOISES,
-    SCALES,
-    MovedRows,
-    TopTwo,
-    bin_edges,
-    histogram,
-    noise_floor,
-    squared_distance,
-)
+from leadline.numeric import Array, sigmoid
+from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
+from leadline.shift.moved_rows import NOISES, SCALES, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
@@ -97,7 +88,7 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
     )
 
 
-def explain(source: MovedRows, target: FloatArray, as_is: Unchanged) -> Explained:
+def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Unchanged) -> Explained:
     """Fit label shift and collapse to a target.
 
     Parameters
@@ -105,23 +96,24 @@ def explain(source: MovedRows, target: FloatArray, as_is: Unchanged) -> Explaine
     source
         Labelled rows.
     target
-        Shape (m, c): calibrated log-probabilities.
+        Top class, runner-up and calibrated log-odds of each row, shapes (m,).
+    mean_softmax
+        Shape (c,): of these rows.
     as_is
         How far the target is from the source as it is; on these rows, or on more.
     """
     n, c = source.scores.shape
-    of_target = top_two(target)
-    edges = bin_edges(of_target[2], source.odds)
-    wanted = histogram(of_target, edges, c)
+    m, edges = len(target[0]), bin_edges(target[2], source.odds)
+    wanted = histogram(target, edges, c)
 
     by_class = source.class_cells(edges)
     marginals, models = by_class.fit_marginals(wanted, source.marginal)
     effective = 1.0 / (marginals**2 / by_class.denominator).sum(axis=1)
-    shifted = squared_distance(wanted, models) - noise_floor(wanted, models, len(target), effective)
+    shifted = squared_distance(wanted, models) - noise_floor(wanted, models, m, effective)
     best = int(shifted.argmin())
 
-    models = np.stack([histogram(rows, edges, c) for rows in _collapsed(source, softmax(target))])
-    collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, len(target), n)
+    models = np.stack([histogram(rows, edges, c) for rows in _collapsed(source, mean_softmax)])
+    collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, m, n)
     shift_distance, collapse_distance = (
         float(np.sqrt(max(excess.min(), 0.0) + DISTANCE_FLOOR**2)) for excess in (shifted, collapsed)
     )
@@ -138,9 +130,8 @@ def explain(source: MovedRows, target: FloatArray, as_is: Unchanged) -> Explaine
     )
 
 
-def _collapsed(source: MovedRows, target: FloatArray) -> Iterator[TopTwo]:
-    """Yield what the source's rows are after each move, drifted to the mean of the target's softmax, shape (m, c)."""
-    wanted = target.mean(axis=0, dtype=np.float64)
+def _collapsed(source: MovedRows, wanted: Array) -> Iterator[TopTwo]:
+    """Yield what the source's rows are after each move, drifted to a mean softmax, shape (c,)."""
     for noise in NOISES:
         bias = np.zeros_like(wanted)
         for scale in SCALES:

@@ -17,7 +17,7 @@ from leadline.numeric import Array, limited, normal_quantile, read, sigmoid, top
 from leadline.results.shift import Shift, ShiftKind
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
-from leadline.shift.priors import restoring_bias
+from leadline.shift.priors import Exponentials, restoring_bias
 from leadline.shift.source import SourceProfile
 
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 5_000, 2_000, 2_000_000  # rows of a target that are explained
@@ -155,10 +155,12 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     few = max(_EXPLAINED_LEAST, min(_EXPLAINED_ROWS, _EXPLAINED_VALUES // logits.shape[1]))
     # Rows spread evenly over the sample: files are often sorted.
     places = np.arange(len(scores)) if len(scores) <= few else np.arange(few) * len(scores) // few
-    as_is = unchanged(profile.top_two, top_two(scores), scores.shape[1])
-    explained = explain(profile.moved_rows, scores[places], as_is)
-    restoring = restoring_bias(scores, profile.marginal)
-    reweighting = restoring_bias(scores, explained.label_marginal)
+    rows, (top, second, odds) = Exponentials.of(scores, np.zeros(scores.shape[1])), top_two(scores)
+    as_is = unchanged(profile.top_two, (top, second, odds), scores.shape[1])
+    mean_softmax = rows.shares[places].mean(axis=0, dtype=np.float64)
+    explained = explain(profile.moved_rows, (top[places], second[places], odds[places]), mean_softmax, as_is)
+    restoring = restoring_bias(rows, profile.marginal)
+    reweighting = restoring_bias(rows, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
     weights = _weights(explained)
     accuracy = limited(combined(profile, read, weights).mean() + correction(profile, weights))
@@ -171,8 +173,9 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
         "shift": most / normal_quantile(0.95),
         "classes": (1.0 - explained.collapse_weight) * (readings["reweighted"] - accuracy) / normal_quantile(0.95),
     }
-    counts = np.histogram(np.clip(read["confidence"], 0.0, 1.0), bins=_BINS, range=(0.0, 1.0))[0]
-    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, counts / len(logits))
+    bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
+    confidences = np.bincount(bins, minlength=_BINS) / len(bins)
+    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, confidences)
 
 
 def row_readings(

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, softmax_with_total, top_two, top_two_of_weights
+from leadline.numeric import Array, limited, softmax_with_total, top_two, top_two_of_weights
 
 _NEWTON_CLASSES = 150  # above, the c x c Hessian costs more than a few more fixed-point passes
 _LEAST_SHARE = 1e-6  # an absent class would need a bias of minus infinity
 _FEW_CLASSES = 32  # below, NumPy takes longer for exponentials than to multiply those that are known
 _LEAST_WEIGHT = 1e-290  # nearer to zero, digits are lost
 _FAR = 30.0  # nats between biases: what single precision lost at the one is still negligible at the other
+_MOST_ODDS = 350.0  # nats: beyond, a row is certain whatever the bias, and products with its odds would overflow
+_MOST_STEP = 4.0  # nats: beyond, the quadratic model is useless
+_LEAST_CURVATURE = 1e-7  # keeps empty classes invertible
+_FALL, _LEAST_SIZE = 1e-4, 1e-4  # the share of the expected fall that a step must bring, and the shortest one tried
+# Nats between the classes: up to here a Newton step always falls so far. Along it, the third derivative of logsumexp is
+# at most D times the second (Bach, 2010), so that it brings 1 - (e^D - D - 1) / D^2 of what its slope says, or more.
+_SURE_STEP = 1.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +54,22 @@ class Exponentials:
         shares, log_total = softmax_with_total(logits, origin)
         return cls(logits, origin, shares, float(log_total.mean(dtype=np.float64)))
 
+    @cached_property
+    def odds_against(self) -> Array:
+        """Shape (n,): of two classes, the odds of the first against the second without a bias."""
+        return _odds_against(self.logits)
+
+    @cached_property
+    def _least_share(self) -> float:
+        return float(self.shares.min())
+
     def top_two(self, bias: Array) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
         """Return the top class of each row with a bias, the runner-up and the log-odds, shapes (n,)."""
         if 2 < len(bias) < _FEW_CLASSES:
             moved = bias - self.origin
-            weights = self.shares * np.exp(moved - moved.max())
-            if weights.min() > _LEAST_WEIGHT:
-                return top_two_of_weights(weights)
+            factors = np.exp(moved - moved.max())
+            if self._least_share * factors.min() > _LEAST_WEIGHT:
+                return top_two_of_weights(self.shares * factors)
         return top_two(self.logits + bias.astype(self.logits.dtype))
 
 
@@ -65,8 +83,9 @@ def restoring_bias(
 ) -> Array:
     """Return the bias b, shape (c,), with ``mean softmax(logits + b) = marginal``.
 
-    Minimises the convex ``mean logsumexp(logits + b) - marginal . b`` by damped Newton steps; with many classes by the
-    fixed point ``b += log(marginal / mean softmax)``, which is entropic transport and falls monotonically.
+    Minimises the convex ``mean logsumexp(logits + b) - marginal . b`` by damped Newton steps, of two classes along the
+    one direction there is; with many classes by the fixed point ``b += log(marginal / mean softmax)``, which is
+    entropic transport and falls monotonically.
 
     Parameters
     ----------
@@ -83,69 +102,130 @@ def restoring_bias(
     wanted = np.maximum(marginal, _LEAST_SHARE)
     wanted = wanted / wanted.sum()
     bias = np.zeros(c) if start is None else start.copy()
-    biased = _Biased(rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias), bias)
-    value = biased.mean_log_total() - wanted @ bias
+    if c == 2:
+        against = rows.odds_against if isinstance(rows, Exponentials) else _odds_against(rows)
+        half = _restoring_half(against, float(wanted[1]), iterations, tolerance, float(bias[1] - bias[0]) / 2)
+        return np.array([-half, half])
+    here = _Biased.at(bias, rows if isinstance(rows, Exponentials) else Exponentials.of(rows, bias))
     for _ in range(iterations):
-        mean = biased.mean_shares()
-        gradient = mean - wanted
+        gradient = here.mean_shares - wanted
         if np.abs(gradient).max() < tolerance:
             break
         if c > _NEWTON_CLASSES:
-            bias = bias + np.clip(np.log(wanted / np.maximum(mean, 1e-12)), -4.0, 4.0)
-            biased.move_to(bias)
+            step = np.clip(np.log(wanted / np.maximum(here.mean_shares, 1e-12)), -_MOST_STEP, _MOST_STEP)
+            here = _Biased.at(here.bias + step, here.rows)
             continue
-        # 1e-3/c^2 removes the null direction (adding a constant to b), 1e-7 keeps empty classes invertible.
-        hessian = np.diag(mean) - biased.mean_products() + 1e-7 * np.eye(c) + 1e-3 / c**2
-        step = np.linalg.solve(hessian, -gradient)
-        step *= min(1.0, 4.0 / np.abs(step).max())  # beyond 4 nats at once the quadratic model is useless
+        # 1e-3/c^2 removes the null direction (adding a constant to b).
+        step = np.linalg.solve(here.curvature() + 1e-3 / c**2, -gradient)
+        step *= min(1.0, _MOST_STEP / np.abs(step).max())
         expected, size = float(gradient @ step), 1.0
-        while True:
-            moved = bias + size * step
-            biased.move_to(moved)
-            new_value = biased.mean_log_total() - wanted @ moved
-            if new_value <= value + 1e-4 * size * expected or size < 1e-4:
+        there = _Biased.at(here.bias + step, here.rows)
+        while step.max() - step.min() > _SURE_STEP and size > _LEAST_SIZE:
+            if there.value(wanted) <= here.value(wanted) + _FALL * size * expected:
                 break
             size *= 0.5
-        bias, value = moved, new_value
-    return np.asarray(bias - bias.mean())
+            there = _Biased.at(here.bias + size * step, here.rows)
+        here = there
+    return np.asarray(here.bias - here.bias.mean())
 
 
-class _Biased:
-    """softmax(logits + bias) at one bias after the other: sums over rows and columns are products with vectors.
+def _odds_against(logits: FloatArray) -> Array:
+    """Return the odds of the first of two classes against the second, shape (n,)."""
+    behind = np.subtract(logits[:, 0], logits[:, 1], dtype=np.float64)
+    return np.asarray(np.exp(np.clip(behind, -_MOST_ODDS, _MOST_ODDS)))
+
+
+def _restoring_half(against: Array, wanted: float, iterations: int, tolerance: float, half: float) -> float:
+    """Do what :func:`restoring_bias` does with two classes, in numbers for vectors.
 
     Parameters
+    ----------
+    against
+        Shape (n,): from :func:`_odds_against`.
+    wanted
+        The share of the second class.
+    iterations, tolerance
+        When to stop.
+    half
+        The bias of the second class, and minus that of the first, to begin with.
+    """
+    n = len(against)
+
+    def at(half: float) -> tuple[Array, float]:
+        shares = 1.0 / (1.0 + math.exp(-2.0 * half) * against)
+        return shares, float(shares.sum()) / n - wanted
+
+    def value(shares: Array, half: float) -> float:
+        return 2.0 * (1.0 - wanted) * half - float(np.log(shares).sum()) / n
+
+    shares, gradient = at(half)
+    for _ in range(iterations):
+        if abs(gradient) < tolerance:
+            break
+        variance = gradient + wanted - float(shares @ shares) / n
+        step = limited(-gradient / (2.0 * variance + _LEAST_CURVATURE), -_MOST_STEP, _MOST_STEP)
+        moved, size = half + step, 1.0
+        there, rest = at(moved)
+        while 2.0 * abs(step) > _SURE_STEP and size > _LEAST_SIZE:
+            if value(there, moved) <= value(shares, half) + _FALL * size * 2.0 * gradient * step:
+                break
+            size *= 0.5
+            moved = half + size * step
+            there, rest = at(moved)
+        shares, gradient, half = there, rest, moved
+    return half
+
+
+@dataclass(frozen=True, eq=False)
+class _Biased:
+    """softmax(logits + bias) at one bias: sums over rows and columns are products with vectors.
+
+    Attributes
     ----------
     rows
         The logits with their exponentials.
     bias
-        Shape (c,): the first one.
+        Shape (c,).
+    highest
+        The largest logarithm of a factor.
+    factors
+        Shape (c,): what the bias multiplies the columns by, the largest being one.
+    inverse
+        Shape (n,): one over the denominators.
+    mean_shares
+        Shape (c,): the mean of the softmax.
     """
 
-    def __init__(self, rows: Exponentials, bias: Array) -> None:
-        self._rows = rows
-        self._scratch = np.empty_like(rows.shares)
-        self.move_to(bias)
+    rows: Exponentials
+    bias: Array
+    highest: float
+    factors: FloatArray
+    inverse: FloatArray
+    mean_shares: Array
 
-    def move_to(self, bias: Array) -> None:
-        """Take another bias."""
-        moved = bias - self._rows.origin
-        if moved.max() - moved.min() > _FAR:
-            self._rows = Exponentials.of(self._rows.logits, bias)
-            moved = np.zeros_like(bias)
-        self._highest = float(moved.max())
-        self._factors = np.exp(moved - self._highest).astype(self._rows.shares.dtype)
-        self._total = self._rows.shares @ self._factors
+    @classmethod
+    def at(cls, bias: Array, rows: Exponentials) -> Self:
+        """Bias rows whose exponentials are known, if need be at another bias."""
+        moved = bias - rows.origin
+        highest = float(moved.max())
+        if highest - moved.min() > _FAR:
+            rows, moved, highest = Exponentials.of(rows.logits, bias), np.zeros_like(bias), 0.0
+        factors = np.exp(moved - highest).astype(rows.shares.dtype)
+        inverse = 1.0 / (rows.shares @ factors)
+        mean = np.asarray(factors * (rows.shares.T @ inverse) / len(inverse), np.float64)
+        return cls(rows, bias, highest, factors, inverse, mean)
 
+    @cached_property
     def mean_log_total(self) -> float:
-        """Return the mean logarithm of the denominators."""
-        return float(np.log(self._total).mean(dtype=np.float64)) + self._rows.mean_log + self._highest
+        """The mean logarithm of the denominators."""
+        return self.rows.mean_log + self.highest - float(np.log(self.inverse).mean(dtype=np.float64))
 
-    def mean_shares(self) -> Array:
-        """Return the mean of the softmax, shape (c,)."""
-        return np.asarray(self._factors * (self._rows.shares.T @ (1.0 / self._total)) / len(self._total), np.float64)
+    def value(self, wanted: Array) -> float:
+        """Return what :func:`restoring_bias` minimises."""
+        return float(self.mean_log_total - wanted @ self.bias)
 
-    def mean_products(self) -> Array:
-        """Return the mean of the products of the softmax of two classes, shape (c, c)."""
-        shares = np.divide(self._rows.shares, self._total[:, None], out=self._scratch)
-        products = shares.T @ shares / len(shares)
-        return np.asarray(self._factors[:, None] * products * self._factors, np.float64)
+    def curvature(self) -> Array:
+        """Return the Hessian of the value, shape (c, c): the mean covariance of draws from the softmax."""
+        shares = self.rows.shares * self.inverse[:, None]
+        products = self.factors[:, None] * (shares.T @ shares) * (self.factors / len(shares))
+        return np.asarray(np.diag(self.mean_shares + _LEAST_CURVATURE) - products, np.float64)

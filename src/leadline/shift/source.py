@@ -14,7 +14,8 @@ from leadline.data.outputs import FloatArray, IntArray, row_blocks
 from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
-from leadline.shift.cells import MovedRows, TopTwo
+from leadline.shift.cells import TopTwo
+from leadline.shift.moved_rows import MovedRows
 from leadline.shift.priors import restoring_bias
 
 # Bounds on work: rows of the source, and rows times classes, that are looked at.
@@ -187,9 +188,13 @@ class SourceProfile:
 
     @cached_property
     def top_two(self) -> TopTwo:
-        """Top class, runner-up and calibrated log-odds of each row of the sample, shapes (m,)."""
-        top, second, odds = zip(*map(top_two, self._sample_scores()), strict=True)
-        return np.concatenate(top), np.concatenate(second), np.concatenate(odds)
+        """Top class, runner-up and calibrated log-odds of each row of the sample, shapes (m,).
+
+        By rising log-odds, of which quantiles are found soonest.
+        """
+        top, second, odds = map(np.concatenate, zip(*map(top_two, self._sample_scores()), strict=True))
+        order = np.argsort(odds)
+        return top[order], second[order], odds[order]
 
     @cached_property
     def moved_rows(self) -> MovedRows:
