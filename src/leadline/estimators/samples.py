@@ -97,14 +97,14 @@ def hashes(logits: FloatArray) -> NDArray[np.uint64]:
     factors: NDArray[np.uint64] = np.random.default_rng(0).integers(1 << 63, size=logits.shape[1:], dtype=np.uint64)
     factors |= np.uint64(1)
     if logits.size >= rowwise.WORTH_IT_FROM:
-        return _spread(rowwise.hashes(logits, factors))
+        return rowwise.hashes(logits, factors)
     # Adding zero makes -0 and 0 the same bits.
     bits = (np.ascontiguousarray(logits, dtype=np.float32) + np.float32(0.0)).view(np.uint32)
     mixed = np.zeros(len(bits), dtype=np.uint64)
     for column in range(len(factors)):
         mixed += bits[:, column] * factors[column]
         mixed ^= mixed >> np.uint64(29)
-    return _spread(mixed)
+    return rowwise.spread(mixed)
 
 
 def random_order(logits: FloatArray, labels: IntArray) -> NDArray[np.intp]:
@@ -124,15 +124,8 @@ def random_order(logits: FloatArray, labels: IntArray) -> NDArray[np.intp]:
     order = np.lexsort((counts[logits.argmax(axis=1)], counts[labels], of_class(logits, labels), keys))
     keys = keys[order]
     occurrence = (np.arange(len(keys)) - np.searchsorted(keys, keys)).astype(np.uint64)
-    own = np.where(occurrence == 0, keys, _spread(keys + occurrence * np.uint64(0x9E3779B97F4A7C15)))
+    own = np.where(occurrence == 0, keys, rowwise.spread(keys + occurrence * np.uint64(0x9E3779B97F4A7C15)))
     return order[np.argsort(own, kind="stable")]
-
-
-def _spread(mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return numbers mixed by the last steps of SplitMix64, which spread what products leave in the upper bits."""
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 class GroupSamples:
@@ -165,7 +158,7 @@ class GroupSamples:
     def add(self, logits: FloatArray, keys: NDArray[np.uint64], groups: NDArray[np.intp]) -> None:
         """Add rows, shape (n, c), with their hashes, shape (n,), to these groups, shape (n,)."""
         if self._size:
-            self._add(groups, keys, np.ones(len(keys)), logits)
+            self._add(groups, keys, None, logits)
 
     def merge(self, other: GroupSamples) -> None:
         """Add the samples of other blocks."""
@@ -181,8 +174,9 @@ class GroupSamples:
         return min(self._size, max(1, self._most_values // (n_classes * max(n_groups, 1))))
 
     def _add(
-        self, groups: NDArray[np.intp], keys: NDArray[np.uint64], counts: NDArray[np.float64], logits: FloatArray
+        self, groups: NDArray[np.intp], keys: NDArray[np.uint64], counts: NDArray[np.float64] | None, logits: FloatArray
     ) -> None:
+        """Add rows that were seen so often each, or once."""
         missing = int(groups.max(initial=-1)) + 1 - len(self._limits)
         if missing > 0:
             self._limits = np.concatenate([self._limits, np.full(missing, _LARGEST)])
@@ -192,7 +186,8 @@ class GroupSamples:
             self._limits[0] = _smallest(keys, self.size(1, logits.shape[1]))
         near = np.flatnonzero(keys <= (self._limits[0] if alone else self._limits[groups]))
         if len(near):
-            self._kept.append((groups[near], keys[near], counts[near], logits[near]))
+            seen = np.ones(len(near)) if counts is None else counts[near]
+            self._kept.append((groups[near], keys[near], seen, logits[near]))
             self._pending += len(near)
             if self._pending > max(_LEAST_PENDING // logits.shape[1], len(self._kept[0][0])):
                 self._sort_in()

@@ -211,7 +211,7 @@ def assign(logits: Matrix, temperature: float, potentials: Array) -> Assigned:
 
 
 def hashes(logits: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return 64 bits mixed of each row's values in single precision and the odd factors, shape (n,)."""
+    """Return 64 bits mixed of each row's values in single precision and the odd factors, and spread, shape (n,)."""
     loops = load_loops(_LOOPS)
 
     mixed = np.empty(len(logits), dtype=np.uint64)
@@ -220,9 +220,17 @@ def hashes(logits: Matrix, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
         # Adding zero makes -0 and 0 the same bits.
         bits = (np.ascontiguousarray(logits[rows], dtype=np.float32) + np.float32(0.0)).view(np.uint32)
         loops.hashes(bits, factors, mixed[rows])
+        mixed[rows] = spread(mixed[rows])
 
     _over_rows(work, *logits.shape)
     return mixed
+
+
+def spread(mixed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers mixed by the last steps of SplitMix64, which spread what products leave in the upper bits."""
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def _over_rows(work: Callable[[slice], None], n: int, c: int) -> None:
