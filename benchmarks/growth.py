@@ -27,6 +27,7 @@ from speed import ROOT, machine
 
 RESULTS = ROOT / "benchmarks" / "results" / "growth.json"
 POINTS = Path(__file__).with_name("growth_points.py")
+_LEAST_LIMIT = 90.0  # seconds for a fit, and for other packages, which take longer to load than for many an estimate
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def peers(sweep: Sweep, limit: float, interpreters: dict[str, str | None]) -> It
             continue
         for size in sweep.sizes:
             arguments: dict[str, Any] = {**sweep.fixed, sweep.by: size}
-            found = run(name, 4 * limit, python, **arguments)  # to load them takes longer than many an estimate
+            found = run(name, max(limit, _LEAST_LIMIT), python, **arguments)
             yield _point(sweep, name, size, found)
             if isinstance(found, str):
                 break
@@ -169,7 +170,7 @@ def main() -> None:
     interpreters = {"pot": sys.executable, "nannyml": options.nannyml, "quapy": options.quapy}
     methods, about, points = options.methods.split(","), machine(), []
     with tempfile.TemporaryDirectory() as work:
-        models = Models(Path(work), 6 * limit)
+        models = Models(Path(work), max(2 * limit, _LEAST_LIMIT))
         (readable := Path(work) / "read").mkdir()
         bounds = run("limits", 600.0, folder=str(readable), n=10**6, c=10)
         if isinstance(bounds, str):
