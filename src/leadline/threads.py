@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -51,8 +51,8 @@ ALONE = Team(1)
 
 
 @contextmanager
-def team(*, worth_it: bool) -> Iterator[Team]:
-    """Give all cores to a job that is worth it, with BLAS in one thread each meanwhile.
+def team(*, worth_it: bool, calls_blas: bool = True) -> Iterator[Team]:
+    """Give all cores to a job that is worth it, with BLAS, where the job calls it, in one thread each meanwhile.
 
     Jobs of several callers take turns: one alone keeps every core busy, and none may restore the BLAS threads
     under another.
@@ -60,7 +60,7 @@ def team(*, worth_it: bool) -> Iterator[Team]:
     if not worth_it or core_count() == 1:
         yield ALONE
         return
-    with _taking_turns(), _blas().limit(limits=1, user_api="blas"):
+    with _taking_turns(), _blas().limit(limits=1, user_api="blas") if calls_blas else nullcontext():
         yield Team(core_count())
 
 

@@ -218,7 +218,8 @@ def batch_gradients(
     ("n", "k", "c"),
     [
         (1, 1, 2), (1, 40, 3), (64, 1, 10), (33, 70, 5), (256, 900, 10),
-        (20_000, 60, 3),  # more rows than a block of training
+        (20_000, 60, 3), (20_000, 60, 30),  # more rows than a block of training
+        (257, 700, 20), (257, 700, 21),  # by one compiled loop, and by BLAS
         (3, 9000, 4), (50, 40, 300),
     ],
 )  # fmt: skip
@@ -233,6 +234,19 @@ def test_gradients_agree_with_autograd(kernel: Kernel, n: int, k: int, c: int, p
         np.testing.assert_allclose(
             gradients[name], values, rtol=1e-3, atol=1e-4 * np.abs(values).max() + 1e-9, err_msg=name
         )
+
+
+@pytest.mark.parametrize("c", [10, 30])
+def test_gradients_are_the_same_each_time(kernel: Kernel, c: int) -> None:
+    """Whichever thread took which part."""
+    logits, field = make_logits(256, c), make_field(1000, c, 2)
+    correct = (np.random.default_rng(5).random(256) < 0.7).astype(np.float64)
+    first = batch_gradients(kernel, logits, correct, field)
+    for _ in range(20):
+        again = batch_gradients(kernel, logits, correct, field)
+        assert again[0] == first[0]
+        for name, values in first[1].items():
+            np.testing.assert_array_equal(again[1][name], values)
 
 
 @POWERS

@@ -115,7 +115,7 @@ def unit_rows(vectors: FloatArray, precision: Precision = np.float32) -> NDArray
 
 def decay_rates(widths: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the factors -v^2 of the distances; widths are held at the limit."""
-    return -np.square(np.clip(widths, -MAX_WIDTH, MAX_WIDTH))
+    return -np.square(np.minimum(np.abs(widths), MAX_WIDTH))
 
 
 def precision_for(fastest_rate: float, power: int) -> Precision:
