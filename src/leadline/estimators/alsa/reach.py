@@ -35,6 +35,8 @@ def harmless_threshold(
 ) -> float:
     """Return the highest threshold whose rectification changes the mean correctness by the tolerance at most.
 
+    It lies halfway between two rows: at a row, the last digit would decide whether that one is rectified.
+
     Parameters
     ----------
     total
@@ -51,7 +53,10 @@ def harmless_threshold(
     order = np.argsort(felt)
     change = np.abs(np.cumsum(sigmoid(total[order]) - 1.0 / n_classes)) / len(total)
     too_many = np.flatnonzero(change > tolerance)
-    return float(min(felt[order[too_many[0]]], highest)) if len(too_many) else highest
+    if not len(too_many):
+        return highest
+    harmless = np.concatenate([[0.0], felt[order]])[too_many[0]]
+    return float(min((harmless + felt[order[too_many[0]]]) / 2, highest))
 
 
 def alpha_of_threshold(threshold: float, influence: Literal["gaussian", "exponential"]) -> float:
