@@ -48,3 +48,37 @@ def test_parts_add_as_squares_each_on_its_side() -> None:
             assert (0.5 - low, high - 0.5) == pytest.approx(
                 tuple(normal_quantile(0.5 + level / 2) * side for side in (lower, upper))
             )
+
+
+def crowd(n: int, seed: int, *, class_shares: tuple[float, ...] = (0.4, 0.3, 0.3), strange: float = 0.0) -> ll.Outputs:
+    """Return an honest classifier of three classes; of a share of strange rows it says confident things at random."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, size=n, p=class_shares)
+    logits = rng.normal(size=(n, 3)) + 1.2 * np.eye(3)[labels]
+    odd = rng.random(n) < strange
+    logits[odd] = 3.0 * np.eye(3)[rng.integers(0, 2, size=n)][odd]
+    return ll.Outputs(logits.astype(np.float32), labels)
+
+
+def test_nothing_is_hidden_where_an_explanation_fits() -> None:
+    model = ll.Auto().fit(crowd(5_000, 0))
+    for target in (crowd(5_000, 1), crowd(5_000, 2, class_shares=(0.1, 0.2, 0.7))):
+        assert model.estimate(target).diagnostics["hidden_mistakes"] < 0.005
+
+
+def test_what_no_explanation_fits_hides_mistakes() -> None:
+    model = ll.Auto().fit(crowd(5_000, 0))
+    found = [model.estimate(crowd(5_000, 1, strange=share)) for share in (0.0, 0.2, 0.5)]
+    hidden = [each.diagnostics["hidden_mistakes"] for each in found]
+    assert hidden[0] < 0.005 < hidden[1] < hidden[2] < 0.5 * (1.0 - model.source_accuracy_)
+    assert "mistakes that confidence does not show" in found[2].explain()
+    assert "mistakes that confidence does not show" not in found[0].explain()
+    assert found[2].correctness is not None
+    assert float(found[2].correctness.mean()) == pytest.approx(found[2].accuracy)
+
+
+def test_confidence_that_ranks_all_mistakes_hides_none() -> None:
+    model = ll.Auto().fit(crowd(5_000, 0))
+    judgement = judge(model.source_, crowd(5_000, 1, strange=0.5).logits, 5_000)
+    assert judgement.hidden > 0.0
+    assert replace(judgement, profile=replace(judgement.profile, ranking=1.0)).hidden == 0.0

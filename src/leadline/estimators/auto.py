@@ -115,6 +115,7 @@ class Auto(Estimator):
             "restoring": judgement.restoring,
             "reweighting": judgement.reweighting,
             "weights": judgement.weights,
+            "hidden": np.asarray(judgement.hidden),
         }
 
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
@@ -128,7 +129,11 @@ class Auto(Estimator):
 
     def _correction(self, state: State) -> float:
         share = anchors_share(self.source_)
-        return (1 - share) * correction(self.source_, state["weights"]) + share * self.correction_
+        shown = (1 - share) * correction(self.source_, state["weights"]) + share * self.correction_
+        return shown - float(state["hidden"])
+
+    def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
+        return {"hidden_mistakes": float(state["hidden"])}
 
     def performance(self, logits: Any, *, confidence_level: float = 0.9) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.

@@ -31,6 +31,7 @@ _POOR_RANKING = 0.6
 _NOTABLE_SHARE = 0.05
 _NOTABLE_SPREAD = 0.1
 _NOTABLE_CORRECTION = 0.03
+_NOTABLE_MISTAKES = 0.01
 _LEAST_TOLD = 0.0005  # nothing is left of less when it is rounded
 
 
@@ -62,6 +63,12 @@ def remarks(estimate: Estimate) -> list[str]:
         told.append(
             f"{estimate.method} was {100 * unseen:.0f} points off on source samples that it had not learned from: it "
             "knows this source badly, and its interval is wider by as much."
+        )
+    hidden = found.get("hidden_mistakes", 0.0)
+    if hidden > _NOTABLE_MISTAKES:
+        told.append(
+            f"No explanation fits the target fully: the estimate is {100 * hidden:.0f} points lower for mistakes that "
+            "confidence does not show."
         )
     carried = found.get("expected_gap", 0.0)
     if abs(carried) >= _LEAST_TOLD:

@@ -53,6 +53,11 @@ class Explained:
     effective_rows: float
     share_outside: float
 
+    @property
+    def unexplained_distance(self) -> float:
+        """How far the target is from the nearer explanation, beyond what counts as equal."""
+        return min(self.label_shift_distance, self.collapse_distance) - DISTANCE_FLOOR
+
     def mixed(self, other: Explained, share: float) -> Explained:
         """Return this comparison mixed with another, of which ``share`` counts."""
         return Explained(
