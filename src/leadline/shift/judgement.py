@@ -23,7 +23,6 @@ from leadline.shift.source import SourceProfile
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 5_000, 2_000, 2_000_000  # rows of a target that are explained
 
 _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, thresholded down, three times as far
-_REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 # Share of the source's mistakes, as far as confidence does not rank them, that come on top where nothing explains the
 # target: 0.3 to 0.8 do alike on 17 families (docs/research/auto.md).
 _HIDDEN = 0.5
@@ -217,8 +216,7 @@ def row_readings(
 def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
     """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
     trust = profile.threshold_trust
-    averaged = (1 - _REWEIGHTED_SHARE) * read["confidence"] + _REWEIGHTED_SHARE * read["reweighted"]
-    label_shift = (1 - trust) * averaged + trust * read["thresholded"]
+    label_shift = (1 - trust) * read["reweighted"] + trust * read["thresholded"]
     collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
     return np.asarray(weights[0] * read["confidence"] + weights[1] * label_shift + weights[2] * collapse)
 
