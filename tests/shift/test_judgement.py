@@ -42,7 +42,7 @@ def test_parts_add_as_squares_each_on_its_side() -> None:
     model = ll.Auto().fit(*rare_class(2_000, 0.2, 0))
     judgement = judge(model.source_, rare_class(1_000, 0.2, 1)[0], 1_000)
     for lean, lower, upper in ((0.0, 0.05, 0.05), (-0.12, 0.13, 0.05), (0.12, 0.05, 0.13)):
-        moved = replace(judgement, parts={"sampling": 0.03, "shift": 0.04, "classes": lean})
+        moved = replace(judgement, accuracy=0.5, parts={"sampling": 0.03, "shift": 0.04, "classes": lean})
         for level in (0.5, 0.9):
             low, high = moved.interval(0.5, level)
             assert (0.5 - low, high - 0.5) == pytest.approx(
@@ -82,3 +82,14 @@ def test_confidence_that_ranks_all_mistakes_hides_none() -> None:
     judgement = judge(model.source_, crowd(5_000, 1, strange=0.5).logits, 5_000)
     assert judgement.hidden > 0.0
     assert replace(judgement, profile=replace(judgement.profile, ranking=1.0)).hidden == 0.0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_any_accuracy_reaches_to_what_label_shift_would_make_of_it(share: float) -> None:
+    """The interval of a method that knows nothing of classes ends where that of the judgement does, or beyond."""
+    model = ll.Auto().fit(*rare_class(20_000, 0.1, 0))
+    judgement = judge(model.source_, rare_class(10_000, share, 1)[0], 10_000)
+    believed = 1.0 - judgement.explained.collapse_weight
+    for accuracy in (judgement.accuracy, judgement.accuracy + 0.1, 0.95):
+        reached = accuracy + believed * (judgement.readings["reweighted"] - accuracy)
+        assert judgement.interval(accuracy, 0.9)[0] <= reached

@@ -49,12 +49,12 @@ class Auto(Estimator):
     """Auto: combines the readings of the target whose assumptions hold on it.
 
     Asks why the predictions moved. If the target looks like the source with other class frequencies (label shift),
-    confidence under these and thresholded confidence are read; if it looks like a classifier that drifts towards some classes
-    (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and the nearer
-    the target is to the source, to calibrated confidence as it is. Thresholded readings count only as far as the source
-    shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere. Each reading is
-    moved by what it misses of the accuracy on the source itself. Where no explanation fits, mistakes that confidence does
-    not show are expected.
+    confidence under these and thresholded confidence are read; if it looks like a classifier that drifts towards some
+    classes (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and
+    the nearer the target is to the source, to calibrated confidence as it is. Thresholded readings count only as far as
+    the source shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere. Each
+    reading is moved by what it misses of the accuracy on the source itself. Where no explanation fits, mistakes that
+    confidence does not show are expected.
 
     Notes
     -----

@@ -73,8 +73,9 @@ class Judgement:
     evidence: float = 1.0
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
-        """Return the interval around an accuracy at a nominal coverage."""
-        quantile, lean = normal_quantile(0.5 + confidence_level / 2), self.parts["classes"]
+        """Return the interval around an accuracy at a nominal coverage; from any, it leans to where this one does."""
+        quantile = normal_quantile(0.5 + confidence_level / 2)
+        lean = self.parts["classes"] + _lean(self.explained, self.accuracy - accuracy)
         spread = np.hypot(self.parts["sampling"], self.parts["shift"])
         lower, upper = (quantile * float(np.hypot(spread, side)) for side in (min(lean, 0.0), max(lean, 0.0)))
         return max(0.0, accuracy - lower), min(1.0, accuracy + upper)
@@ -179,7 +180,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": most / normal_quantile(0.95),
-        "classes": (1.0 - explained.collapse_weight) * (readings["reweighted"] - accuracy) / normal_quantile(0.95),
+        "classes": _lean(explained, readings["reweighted"] - accuracy),
     }
     bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
     confidences = np.bincount(bins, minlength=_BINS) / len(bins)
@@ -227,6 +228,11 @@ def correction(profile: SourceProfile, weights: Array) -> float:
     Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
     """
     return float(weights[2] * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap)
+
+
+def _lean(explained: Explained, apart: float) -> float:
+    """Return by how much an interval reaches further towards what label shift alone would make of the accuracy."""
+    return (1.0 - explained.collapse_weight) * apart / normal_quantile(0.95)
 
 
 def _hidden(profile: SourceProfile, explained: Explained) -> float:
