@@ -49,7 +49,7 @@ class Auto(Estimator):
     """Auto: combines the readings of the target whose assumptions hold on it.
 
     Asks why the predictions moved. If the target looks like the source with other class frequencies (label shift),
-    confidence under these and thresholded confidence are read; if it looks like a classifier that drifts towards some
+    confidence and thresholded confidence are read; if it looks like a classifier that drifts towards some
     classes (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and
     the nearer the target is to the source, to calibrated confidence as it is. Thresholded readings count only as far as
     the source shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere. Each
@@ -61,7 +61,7 @@ class Auto(Estimator):
     A first pass over the target collects a bounded sample of its rows (20,000, fewer with many classes) on which the
     explanations are compared; a second gives every row its probability of being right,
 
-        (1 - m) AC + m (1 - w) [(1 - t) PRC(pi) + t ATC]
+        (1 - m) AC + m (1 - w) [(1 - t) (AC + PRC(pi)) / 2 + t ATC]
                    + m w [PRC(pi_S) + t / 4 (thresholded PRC(pi_S) - PRC(pi_S))],
 
     with m = d^2 / (d^2 + 0.1^2) at a distance d of the target from the source, w the belief in collapse, t the trust in
@@ -69,7 +69,7 @@ class Auto(Estimator):
     of the predicted class after a bias has given the target the class frequencies pi. A quarter of the estimate is
     ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
     less, and none with more than 250. ATC's score is confidence, and more and more the entropy there. At a distance u
-    from the nearer explanation, u / (u + 0.1) (1 - r) e / 2 is taken off, with e the error of the source and r how well
+    from the nearer explanation, m u / (u + 0.1) (1 - r)^2 e is taken off, with e the error of the source and r how well
     confidence ranks its mistakes.
 
     Examples

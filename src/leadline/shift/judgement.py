@@ -23,9 +23,7 @@ from leadline.shift.source import SourceProfile
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 5_000, 2_000, 2_000_000  # rows of a target that are explained
 
 _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, thresholded down, three times as far
-# Share of the source's mistakes, as far as confidence does not rank them, that come on top where nothing explains the
-# target: 0.3 to 0.8 do alike on 17 families (docs/research/auto.md).
-_HIDDEN = 0.5
+_REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
 # Half-width of the 90 % interval by the distance d of the target from the source: most (2 - ranking) d / (d + half).
@@ -217,7 +215,8 @@ def row_readings(
 def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
     """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
     trust = profile.threshold_trust
-    label_shift = (1 - trust) * read["reweighted"] + trust * read["thresholded"]
+    averaged = (1 - _REWEIGHTED_SHARE) * read["confidence"] + _REWEIGHTED_SHARE * read["reweighted"]
+    label_shift = (1 - trust) * averaged + trust * read["thresholded"]
     collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
     return np.asarray(weights[0] * read["confidence"] + weights[1] * label_shift + weights[2] * collapse)
 
@@ -236,9 +235,9 @@ def _lean(explained: Explained, apart: float) -> float:
 
 
 def _hidden(profile: SourceProfile, explained: Explained) -> float:
-    """Return what mistakes cost that the readings do not see, growing with what no explanation fits."""
-    left = explained.unexplained_distance
-    return _HIDDEN * (1.0 - profile.ranking) * (1.0 - profile.accuracy) * left / (left + _HALF)
+    """Return the share of mistakes to expect that the readings do not see: more, the less any explanation fits."""
+    moved, left = 1.0 - _weights(explained)[0], explained.unexplained_distance
+    return float(moved * left / (left + _HALF) * (1.0 - profile.ranking) ** 2 * (1.0 - profile.accuracy))
 
 
 def _distance(explained: Explained) -> float:
