@@ -93,3 +93,14 @@ def test_any_accuracy_reaches_to_what_label_shift_would_make_of_it(share: float)
     for accuracy in (judgement.accuracy, judgement.accuracy + 0.1, 0.95):
         reached = accuracy + believed * (judgement.readings["reweighted"] - accuracy)
         assert judgement.interval(accuracy, 0.9)[0] <= reached
+
+
+def test_another_mix_of_sure_and_unsure_rows_hides_no_mistakes() -> None:
+    source, target = crowd(20_000, 0), crowd(20_000, 1)
+    model = ll.Auto().fit(source)
+    margin = np.ptp(np.sort(target.logits, axis=1)[:, 1:], axis=1)
+    surest = np.argsort(margin)[5_000:]
+    found = model.estimate(target.logits[surest])
+    assert found.shift is not None
+    assert found.shift.distance > 0.1
+    assert found.diagnostics["hidden_mistakes"] < 0.005

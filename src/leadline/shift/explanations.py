@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leadline.numeric import Array, sigmoid
-from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
+from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, remixed, squared_distance
 from leadline.shift.moved_rows import NOISES, SCALES, MovedRows
 from leadline.shift.priors import restoring_bias
 
@@ -36,6 +36,9 @@ class Explained:
         Shape (c,): the target's class frequencies if it is label shift.
     label_shift_distance, collapse_distance, unchanged_distance
         How far the target is from either explanation, and from the source as it is.
+    remixed_distance
+        How far it is from the source with as many rows of each confidence: another mix of sure and unsure rows, about
+        which confidence says as much as before.
     noise
         The distance that sampling noise alone would show.
     effective_rows
@@ -49,14 +52,15 @@ class Explained:
     label_shift_distance: float
     collapse_distance: float
     unchanged_distance: float
+    remixed_distance: float
     noise: float
     effective_rows: float
     share_outside: float
 
     @property
     def unexplained_distance(self) -> float:
-        """How far the target is from the nearer explanation, beyond what counts as equal."""
-        return min(self.label_shift_distance, self.collapse_distance) - DISTANCE_FLOOR
+        """How far the target is from whatever is nearest to it, beyond what counts as equal."""
+        return min(self.label_shift_distance, self.collapse_distance, self.remixed_distance) - DISTANCE_FLOOR
 
     def mixed(self, other: Explained, share: float) -> Explained:
         """Return this comparison mixed with another, of which ``share`` counts."""
@@ -119,8 +123,10 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
 
     models = np.stack([histogram(rows, edges, c) for rows in _collapsed(source, mean_softmax)])
     collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, m, n)
-    shift_distance, collapse_distance = (
-        float(np.sqrt(max(excess.min(), 0.0) + DISTANCE_FLOOR**2)) for excess in (shifted, collapsed)
+    other_mix, factor = remixed(histogram(source.as_they_are, edges, c), wanted)
+    mixed = squared_distance(wanted, other_mix) - noise_floor(wanted, other_mix, m, n / factor)
+    shift_distance, collapse_distance, remixed_distance = (
+        float(np.sqrt(max(excess.min(), 0.0) + DISTANCE_FLOOR**2)) for excess in (shifted, collapsed, mixed)
     )
     ratio = np.log(shift_distance / collapse_distance)
     return Explained(
@@ -129,6 +135,7 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
         label_shift_distance=shift_distance,
         collapse_distance=collapse_distance,
         unchanged_distance=as_is.distance,
+        remixed_distance=remixed_distance,
         noise=as_is.noise,
         effective_rows=float(effective[best]),
         share_outside=as_is.share_outside,

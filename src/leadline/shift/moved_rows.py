@@ -72,6 +72,11 @@ class MovedRows:
         """Top class, runner-up and log-odds of the rows after each move."""
         return [top_two(self.at(*move).logits) for move in product(NOISES, SCALES)]
 
+    @property
+    def as_they_are(self) -> TopTwo:
+        """Top class, runner-up and log-odds of the rows, shapes (n,), without any move."""
+        return self._tops[SCALES.index(1.0)]
+
     @cached_property
     def _odds(self) -> FloatArray:
         """Shape (moves, n): the log-odds."""
