@@ -69,8 +69,8 @@ class Auto(Estimator):
     of the predicted class after a bias has given the target the class frequencies pi. A quarter of the estimate is
     ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
     less, and none with more than 250. ATC's score is confidence, and more and more the entropy there. At a distance u
-    from the nearest explanation, another mix of sure and unsure rows being a third, u / (u + 0.1) (1 - r)^2 e is taken
-    off, with e the error of the source and r how well confidence ranks its mistakes.
+    from the nearest explanation, another mix of sure and unsure rows being a third, m u / (u + 0.1) (1 - r)^2 e is
+    taken off, with e the error of the source and r how well confidence ranks its mistakes.
 
     Examples
     --------

@@ -236,8 +236,8 @@ def _lean(explained: Explained, apart: float) -> float:
 
 def _hidden(profile: SourceProfile, explained: Explained) -> float:
     """Return the share of mistakes to expect that the readings do not see: more, the less any explanation fits."""
-    left = explained.unexplained_distance
-    return left / (left + _HALF) * (1.0 - profile.ranking) ** 2 * (1.0 - profile.accuracy)
+    moved, left = 1.0 - _weights(explained)[0], explained.unexplained_distance
+    return float(moved * left / (left + _HALF) * (1.0 - profile.ranking) ** 2 * (1.0 - profile.accuracy))
 
 
 def _distance(explained: Explained) -> float:
