@@ -18,7 +18,7 @@ import leadline as ll
 from leadline.estimators import passes
 from leadline.estimators.groups import ALL, Block, largest_groups
 from leadline.estimators.passes import Pass, drive, judge_rows
-from leadline.estimators.samples import GroupSamples, hashes
+from leadline.estimators.samples import GroupSamples, _by_group_and_key, hashes
 from leadline.estimators.scans import InMemory
 from leadline.shift.judgement import judge
 
@@ -178,6 +178,19 @@ def test_a_group_without_a_state_is_left_alone_where_nothing_is_shared(make_outp
     found = Pass(model, grouped=True, shared=None, own={2: state}).reduce(Block(target, np.arange(200) % 4))
     assert set(found.sums) == {2}
     np.testing.assert_allclose(found.sums[2].sums["count"].sum(), 50)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 300, 5_000])
+@pytest.mark.parametrize("least_digits", [0, 1, 50])
+def test_rows_are_sorted_by_group_and_key_whatever_the_keys_share(
+    n_groups: int, least_digits: int, rng: np.random.Generator
+) -> None:
+    """Keys that begin alike, in all digits or in all but the last, are sorted by what is left of them."""
+    groups = rng.integers(n_groups, size=4_000)
+    keys = rng.integers(1 << 10, size=4_000, dtype=np.uint64) << np.uint64(least_digits)
+    order, expected = _by_group_and_key(groups, keys, n_groups), np.lexsort((keys, groups))
+    np.testing.assert_array_equal(groups[order], groups[expected])
+    np.testing.assert_array_equal(keys[order], keys[expected])
 
 
 def test_samples_of_groups_stay_within_their_cap(rng: np.random.Generator) -> None:

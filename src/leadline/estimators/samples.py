@@ -195,14 +195,14 @@ class GroupSamples:
     def _sort_in(self) -> None:
         """Keep the smallest hashes of each group, each once."""
         groups, keys, counts = (np.concatenate([part[i] for part in self._kept]) for i in range(3))
-        # One key is sorted by vector instructions, two are not.
-        order = np.argsort(keys) if len(self._limits) == 1 else np.lexsort((keys, groups))
+        order = _by_group_and_key(groups, keys, len(self._limits))
         groups, keys, counts = groups[order], keys[order], counts[order]
-        new = np.flatnonzero(np.concatenate([[True], (np.diff(groups) != 0) | (keys[1:] != keys[:-1])]))
+        new = np.flatnonzero(np.concatenate([[True], (groups[1:] != groups[:-1]) | (keys[1:] != keys[:-1])]))
         counts = np.add.reduceat(counts, new)
         groups, keys, order = groups[new], keys[new], np.minimum.reduceat(order, new)  # of equal rows, the first
-        first = np.searchsorted(groups, groups)
-        rank = np.arange(len(groups)) - first
+        places = np.arange(len(groups))
+        starts = np.concatenate([[True], groups[1:] != groups[:-1]])
+        rank = places - np.maximum.accumulate(np.where(starts, places, 0))
         size = self.size(len(self._limits), self._kept[0][3].shape[1])
         last = rank == size - 1
         self._limits[groups[last]] = keys[last]
@@ -221,6 +221,23 @@ class GroupSamples:
         start, stop = np.searchsorted(groups, [group, group + 1])
         rows = slice(start, min(stop, start + size))
         return Sample(size, keys[rows], logits[rows], counts[rows]) if stop > start else None
+
+
+def _by_group_and_key(groups: NDArray[np.intp], keys: NDArray[np.uint64], n_groups: int) -> NDArray[np.intp]:
+    """Return the order of rows by group, below ``n_groups``, and in it by key, shapes (n,).
+
+    One key is sorted by vector instructions, two are not: the group goes before the first digits of the key, and only
+    where these are equal and the others are not does it take the two.
+    """
+    bits = np.uint64(int(n_groups - 1).bit_length())
+    if not bits:
+        return np.argsort(keys)
+    both = (groups.astype(np.uint64) << (np.uint64(64) - bits)) | (keys >> bits)
+    order = np.argsort(both)
+    both, sorted_keys = both[order], keys[order]
+    if np.any((both[1:] == both[:-1]) & (sorted_keys[1:] < sorted_keys[:-1])):
+        return np.lexsort((keys, groups))
+    return order
 
 
 def _rows_of(parts: list[FloatArray], places: NDArray[np.intp]) -> FloatArray:
