@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,7 +80,9 @@ def run(task: str, limit: float, python: str = sys.executable, **arguments: Any)
     except subprocess.TimeoutExpired:
         return f"more than {limit:g} s"
     if done.returncode != 0:
-        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        errors = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception): .*", done.stderr, flags=re.MULTILINE)
+        ended = f"exit code {done.returncode}" if done.returncode > 0 else f"killed by signal {-done.returncode}"
+        return str(errors[-1]) if errors else ended
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -10,7 +10,7 @@ Writes a log in Parquet files to a folder (removed afterwards), then measures, e
 - with ``--spark``, on Spark on this machine: reading alone, and reading with a copy of every row to Python, the best of
   three each; what they are apart is the cost of that copy. Processor time and memory are the Java machine's, not shown.
 
-The aim: stream <= 2 (read + kernel), and less than 1 GB of memory.
+The aim: stream <= 2 (read + kernel), and less than 1 GB of memory. ``auto`` reads twice, which is counted so.
 """
 
 from __future__ import annotations
@@ -79,14 +79,16 @@ def kernel(folder: str, model: str) -> dict[str, float]:
 
     import leadline
     from leadline.estimators.groups import Block
-    from leadline.estimators.passes import Pass
+    from leadline.estimators.passes import Pass, judge_rows
     from leadline.threads import core_count
 
     rows = ds.dataset(folder).count_rows()
     estimator = leadline.load(model)
-    one = Pass(estimator, grouped=True, shared=estimator.start())
     n = BLOCK // estimator.n_classes_
     block = Block(make_rows(n, estimator.n_classes_, 0)[0], np.zeros(n, dtype=np.intp))
+    two = estimator.passes == "two"
+    state = estimator.informed(judge_rows(estimator.source_, block.logits)) if two else estimator.start()
+    one = Pass(estimator, grouped=True, shared=state)
     one.reduce(block)  # compiles
     started = time.perf_counter()
     with ThreadPoolExecutor(core_count()) as pool:
@@ -200,7 +202,7 @@ def main() -> None:
             leadline.make(method).fit(logits, labels).save(model)
             bare = apart(kernel, log, model)
             report(f"{method} kernel", bare, None)
-            floor = reading["seconds"] + bare["seconds"]
+            floor = reads(model) * reading["seconds"] + bare["seconds"]
             found[method] = {"kernel": bare}
             for name, work in (("stream", stream), ("stream by 10,000 groups", stream_grouped)):
                 found[method][name] = apart(work, log, model)
@@ -209,6 +211,13 @@ def main() -> None:
             options.json.write_text(json.dumps(found, indent=2) + "\n")
     finally:
         shutil.rmtree(root)
+
+
+def reads(model: Path) -> int:
+    """Return how often a method reads a log, of those that have one pass or two."""
+    import leadline
+
+    return 2 if leadline.load(model).passes == "two" else 1
 
 
 def report(name: str, result: dict[str, float], floor: float | None) -> None:
