@@ -11,55 +11,19 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from numpy.typing import NDArray
-from scipy.special import expit
 
 import leadline
-from anchor_fields import ESTIMATING, POWERS, Array, autograd, placed
+from anchor_fields import ESTIMATING, POWERS, Array, batch_gradients, make_field, make_logits, placed, single_influences
 from leadline.errors import InputError
-from leadline.estimators.alsa.kernels import BACKENDS, AnchorField, Gradients, Kernel, get_kernel
-from leadline.estimators.alsa.kernels.base import unit_rows
-
-
-@pytest.fixture(params=BACKENDS)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    return get_kernel(request.param)
+from leadline.estimators.alsa.kernels import AnchorField, Kernel, get_kernel
 
 
 @pytest.fixture(params=ESTIMATING)
 def estimating(request: pytest.FixtureRequest) -> Kernel:
     return ESTIMATING[request.param]()
-
-
-def make_field(k: int, c: int, power: int = 2, seed: int = 0, width: float = 3.0) -> AnchorField[Array]:
-    rng = np.random.default_rng(seed)
-    return AnchorField(
-        anchors=rng.normal(size=(k, c)).astype(np.float32) * 4,
-        peaks=rng.normal(size=k).astype(np.float32),
-        widths=rng.normal(width, width / 5, size=k).astype(np.float32),
-        power=power,
-    )
-
-
-def make_logits(n: int, c: int, seed: int = 1) -> Array:
-    return np.random.default_rng(seed).normal(size=(n, c)).astype(np.float32) * 3
-
-
-def single_influences(logits: Array, field: AnchorField[Array]) -> NDArray[np.float64]:
-    """Every anchor's influence on every row in float64, straight from the paper's formula, shape (n, k)."""
-    z, a = logits.astype(np.float64), field.anchors.astype(np.float64)
-    lengths = np.linalg.norm(z, axis=1)[:, None] * np.linalg.norm(a, axis=1)
-    cosines = np.divide(z @ a.T, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    distances = np.maximum(1 - cosines, 0.0)
-    influences: NDArray[np.float64] = field.peaks * np.exp(
-        -np.square(field.widths.astype(np.float64)) * distances**field.power
-    )
-    return influences
 
 
 def check_influence(kernel: Kernel, logits: Array, field: AnchorField[Array], tolerance: float = 1e-5) -> None:
@@ -204,97 +168,6 @@ def test_inputs_stay_as_they_are(kernel: Kernel) -> None:
     np.testing.assert_array_equal(kernel.to_numpy(on_device.anchors), field.anchors)
 
 
-def batch_gradients(
-    kernel: Kernel, logits: Array, correct: Array, field: AnchorField[Array]
-) -> tuple[float, dict[str, Array]]:
-    result: Gradients[Any] = kernel.gradients(
-        kernel.asarray(unit_rows(logits)), kernel.asarray(correct), placed(kernel, field)
-    )
-    return result.loss, {name: kernel.to_numpy(getattr(result, name)) for name in ("anchors", "peaks", "widths")}
-
-
-@POWERS
-@pytest.mark.parametrize(
-    ("n", "k", "c"),
-    [
-        (1, 1, 2), (1, 40, 3), (64, 1, 10), (33, 70, 5), (256, 900, 10),
-        (20_000, 60, 3), (20_000, 60, 30),  # more rows than a block of training
-        (257, 700, 20), (257, 700, 21),  # by one compiled loop, and by BLAS
-        (3, 9000, 4), (50, 40, 300),
-    ],
-)  # fmt: skip
-def test_gradients_agree_with_autograd(kernel: Kernel, n: int, k: int, c: int, power: int) -> None:
-    logits, field = make_logits(n, c), make_field(k, c, power)
-    correct = (np.random.default_rng(5).random(n) < 0.7).astype(np.float64)
-    loss, gradients = batch_gradients(kernel, logits, correct, field)
-    expected_loss, expected = autograd(logits, correct, field)
-    assert loss == pytest.approx(expected_loss, rel=1e-4, abs=1e-6)
-    for name, values in expected.items():
-        assert gradients[name].shape == values.shape
-        np.testing.assert_allclose(
-            gradients[name], values, rtol=1e-3, atol=1e-4 * np.abs(values).max() + 1e-9, err_msg=name
-        )
-
-
-@pytest.mark.parametrize("c", [10, 30])
-def test_gradients_are_the_same_each_time(kernel: Kernel, c: int) -> None:
-    """Whichever thread took which part."""
-    logits, field = make_logits(256, c), make_field(1000, c, 2)
-    correct = (np.random.default_rng(5).random(256) < 0.7).astype(np.float64)
-    first = batch_gradients(kernel, logits, correct, field)
-    for _ in range(20):
-        again = batch_gradients(kernel, logits, correct, field)
-        assert again[0] == first[0]
-        for name, values in first[1].items():
-            np.testing.assert_array_equal(again[1][name], values)
-
-
-@POWERS
-@pytest.mark.parametrize("n", [1, 300])
-def test_a_batch_tells_how_likely_its_rows_are_right(kernel: Kernel, n: int, power: int) -> None:
-    logits, field = make_logits(n, 4), make_field(5000, 4, power)
-    units, correct = kernel.asarray(unit_rows(logits)), kernel.asarray(np.ones(n))
-    expected = expit(single_influences(logits, field).sum(axis=1)).mean()
-    assert kernel.gradients(units, correct, placed(kernel, field)).accuracy == pytest.approx(expected, abs=1e-4)
-
-
-@POWERS
-def test_gradients_agree_with_finite_differences(kernel: Kernel, power: int) -> None:
-    logits, field = make_logits(40, 4), make_field(6, 4, power, width=1.0)
-    correct = (np.random.default_rng(6).random(40) < 0.5).astype(np.float64)
-
-    def loss(**changed: Array) -> float:
-        parts = {"anchors": field.anchors, "peaks": field.peaks, "widths": field.widths} | changed
-        total = single_influences(logits, AnchorField(**parts, power=power)).sum(axis=1)
-        return float(np.mean(np.logaddexp(0.0, total) - correct * total))
-
-    _, gradients = batch_gradients(kernel, logits, correct, field)
-    for name, values in gradients.items():
-        for index in np.ndindex(values.shape):
-            step = 1e-5
-            up, down = (getattr(field, name).astype(np.float64) for _ in range(2))
-            up[index] += step
-            down[index] -= step
-            slope = (loss(**{name: up}) - loss(**{name: down})) / (2 * step)
-            assert values[index] == pytest.approx(slope, rel=1e-3, abs=1e-5), (name, index)
-
-
-def test_gradients_of_saturated_batches_are_finite(kernel: Kernel) -> None:
-    field = make_field(50, 3)
-    field.peaks[:] = np.where(np.arange(50) % 2, 1e4, -1e4)
-    loss, gradients = batch_gradients(kernel, make_logits(80, 3), np.zeros(80), field)
-    assert np.isfinite(loss)
-    assert all(np.isfinite(values).all() for values in gradients.values())
-
-
-def test_gradients_of_zero_vectors_are_finite(kernel: Kernel) -> None:
-    logits, field = make_logits(10, 3), make_field(8, 3)
-    logits[0] = 0.0
-    field.anchors[0] = 0.0
-    _, gradients = batch_gradients(kernel, logits, np.ones(10), field)
-    assert all(np.isfinite(values).all() for values in gradients.values())
-
-
 def test_several_threads_at_once(kernel: Kernel) -> None:
     fields = [make_field(700, 6, power, seed) for seed, power in enumerate((2, 1, 2, 1))]
     logits = make_logits(500, 6)
@@ -393,18 +266,3 @@ def test_torch_is_asked_for_by_name_when_missing(monkeypatch: pytest.MonkeyPatch
 def test_wrong_names_are_refused(call: Callable[[], Kernel], message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
-
-
-@pytest.mark.parametrize("size", [7, 200_000])  # one thread, and several
-def test_descent_is_adam(kernel: Kernel, size: int) -> None:
-    rng = np.random.default_rng(0)
-    start, gradients = rng.normal(size=size), rng.normal(size=(5, size))
-    parameter = torch.nn.Parameter(torch.tensor(start))
-    optimiser = torch.optim.Adam([parameter], lr=0.02)
-    value, mean, square = (kernel.asarray(array) for array in (start, np.zeros(size), np.zeros(size)))
-    for step, gradient in enumerate(gradients, start=1):
-        parameter.grad = torch.tensor(gradient)
-        optimiser.step()
-        rates = (0.02 / (1 - 0.9**step), 1 / (1 - 0.999**step))
-        kernel.descend(value, kernel.asarray(gradient), mean, square, rates)
-    np.testing.assert_allclose(kernel.to_numpy(value), parameter.detach().numpy(), atol=2e-6)
