@@ -1,4 +1,4 @@
-"""Both backends against a float64 reference, autograd and finite differences.
+"""Both backends against a float64 reference; test_gradients.py has what training needs of them.
 
 The scale of a tolerance is the largest influence that could add up, sum_j |p_j|: float32 cannot promise more.
 """

@@ -3,7 +3,8 @@
 Two explanations of a target are built from labelled source rows and compared. *Label shift*: the source's rows with
 other class frequencies. *Collapse*: the source's class frequencies, and a classifier that drifts towards some classes.
 Both may flatten, sharpen and add noise to the logits. The one whose histogram of predictions comes nearer, beyond what
-sampling noise explains, gets the belief.
+sampling noise explains, gets the belief. A third one, *another mix* of rows of which confidence is as sure or as unsure
+as before, only counts where it says that nothing is left to be explained.
 """
 
 from __future__ import annotations

@@ -71,7 +71,10 @@ class Judgement:
     evidence: float = 1.0
 
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
-        """Return the interval around an accuracy at a nominal coverage; from any, it leans to where this one does."""
+        """Return the interval around an accuracy at a nominal coverage.
+
+        It leans to one side by what label shift would make of this accuracy; ``parts`` have that of its own.
+        """
         quantile = normal_quantile(0.5 + confidence_level / 2)
         lean = self.parts["classes"] + _lean(self.explained, self.accuracy - accuracy)
         spread = np.hypot(self.parts["sampling"], self.parts["shift"])
