@@ -92,7 +92,7 @@ def test_class_shares_of_a_target_are_found(c: int) -> None:
     target, of_target = rows(shifted, 4000)
     found = top_two(target)
     edges = bin_edges(found[2], source.odds)
-    marginals, _ = source.class_cells(edges).fit_marginals(histogram(found, edges, c), source.marginal)
+    marginals, _ = source.cells.counted(edges).fit_marginals(histogram(found, edges, c), source.marginal)
     observed = np.bincount(of_target, minlength=c) / 4000
     as_it_is = 4  # the move that leaves the rows alone
     assert np.abs(marginals[as_it_is] - observed).sum() / 2 < 0.05

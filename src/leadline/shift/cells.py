@@ -16,9 +16,9 @@ N_BINS = 4  # confidence quartiles: 2 lose power, 8 only add cells to estimate
 TopTwo = tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]
 
 
-def bin_edges(*odds: FloatArray) -> Array:
+def bin_edges(*odds: FloatArray, n_bins: int = N_BINS) -> Array:
     """Return the log-odds that cut rows of all these log-odds, shapes (n,), together into bins of equal size."""
-    return np.asarray(np.quantile(np.concatenate(odds), np.arange(1, N_BINS) / N_BINS))
+    return np.asarray(np.quantile(np.concatenate(odds), np.arange(1, n_bins) / n_bins))
 
 
 def bins_of(odds: FloatArray, edges: Array) -> NDArray[np.int8]:
@@ -30,10 +30,10 @@ def bins_of(odds: FloatArray, edges: Array) -> NDArray[np.int8]:
 
 
 def histogram(rows: TopTwo, edges: Array, c: int) -> Array:
-    """Return shares of the cells, shape (2, c * N_BINS): top classes, runners-up; each table sums to one half."""
+    """Return shares of the cells, shape (2, c * bins): top classes, runners-up; each table sums to one half."""
     top, second, odds = rows
-    bins = bins_of(odds, edges)
-    tables = [np.bincount(classes * N_BINS + bins, minlength=c * N_BINS) for classes in (top, second)]
+    bins, n_bins = bins_of(odds, edges), len(edges) + 1
+    tables = [np.bincount(classes * n_bins + bins, minlength=c * n_bins) for classes in (top, second)]
     return np.array(tables) / (2 * len(top))
 
 

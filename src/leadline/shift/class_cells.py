@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from leadline.data.outputs import IntArray
 from leadline.numeric import Array
-from leadline.shift.cells import N_BINS
 
 
 def template_rows(c: int) -> float:
@@ -27,7 +26,7 @@ class _Template(NamedTuple):
     Attributes
     ----------
     hit, miss
-        Shapes (k, 2, N_BINS): shares of the bins where the cell is of the class itself, and where it is of another.
+        Shapes (k, 2, bins): shares of the bins where the cell is of the class itself, and where it is of another.
     to
         Shape (k, 2, c): which other one it is.
     scale
@@ -43,7 +42,7 @@ class _Template(NamedTuple):
     def of(cls, hits: NDArray[Any], misses: NDArray[Any], elsewhere: NDArray[Any], n: int) -> Self:
         """Divide the numbers of n rows that each of these has."""
         # Two pseudo-rows over the bins of both cases: no cell of the target is impossible under every class.
-        hit, miss = ((found + 1.0 / N_BINS) / (2.0 * (n + 2)) for found in (hits, misses))
+        hit, miss = ((found + 1.0 / hits.shape[-1]) / (2.0 * (n + 2)) for found in (hits, misses))
         to = elsewhere + 0.5
         to /= to.sum(axis=2, keepdims=True)
         return cls(hit, miss, to, 1.0 / (1.0 - np.minimum(to, 1.0 - 1e-9)))
@@ -71,11 +70,11 @@ class ClassCells(ABC):
 
     @abstractmethod
     def mix(self, marginals: Array) -> Array:
-        """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
+        """Return the cells of populations with these class shares, shapes (k, 2, c * bins) and (k, c)."""
 
     @abstractmethod
     def expected(self, ratio: Array) -> Array:
-        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * N_BINS)."""
+        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * bins)."""
 
     def fit_marginals(self, target: Array, start: Array, iterations: int = 100) -> tuple[Array, Array]:
         """Return by EM the class shares after each move that explain the target's cells best, and the cells they give.
@@ -83,7 +82,7 @@ class ClassCells(ABC):
         Parameters
         ----------
         target
-            Shape (2, c * N_BINS): shares of the target's cells.
+            Shape (2, c * bins): shares of the target's cells.
         start
             Shape (c,): class shares to begin with.
         iterations
@@ -92,7 +91,7 @@ class ClassCells(ABC):
         Returns
         -------
         tuple
-            Class shares of shape (k, c), cells of shape (k, 2, c * N_BINS).
+            Class shares of shape (k, c), cells of shape (k, 2, c * bins).
         """
         marginal = np.maximum(start, 1e-4 / len(start))  # EM never leaves zero
         marginals = np.tile(marginal / marginal.sum(), (self.moves, 1))
@@ -114,7 +113,7 @@ class DenseCells(ClassCells):
     Parameters
     ----------
     counts
-        Shape (k, 2, c, c, N_BINS): how many rows there are by move, table, label, class and bin.
+        Shape (k, 2, c, c, bins): how many rows there are by move, table, label, class and bin.
     labels
         Shape (n,): the classes of the rows.
     """
@@ -138,11 +137,11 @@ class DenseCells(ClassCells):
         self._table = np.moveaxis(table, 2, 1).reshape(k, c, -1)
 
     def mix(self, marginals: Array) -> Array:
-        """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
+        """Return the cells of populations with these class shares, shapes (k, 2, c * bins) and (k, c)."""
         return np.asarray(np.matmul(marginals[:, None], self._table).reshape(self.moves, 2, -1))
 
     def expected(self, ratio: Array) -> Array:
-        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * N_BINS)."""
+        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * bins)."""
         return np.asarray(np.matmul(self._table, ratio.reshape(self.moves, -1, 1))[..., 0])
 
 
@@ -154,7 +153,7 @@ class SparseCells(ClassCells):
     pairs
         Shape (p, 4): move, table, label and class, in rising order.
     counts
-        Shape (p, N_BINS): how many rows each pair has in each bin.
+        Shape (p, bins): how many rows each pair has in each bin.
     labels
         Shape (n,): the classes of the rows.
     shape
@@ -167,16 +166,17 @@ class SparseCells(ClassCells):
         move, table, label, cls = pairs.T
         k, _, c = shape
         super().__init__(k, labels, c)
-        self._shape = (*shape, N_BINS)
+        n_bins = counts.shape[1]
+        self._shape = (*shape, n_bins)
         # Which cells the rows of which class are in, and how often; each row has two cells, of one half each.
         filled, bins = np.nonzero(counts)
         self._classes = (move * c + label)[filled]
-        self._cells = (((move * 2 + table) * c + cls) * N_BINS)[filled] + bins
+        self._cells = (((move * 2 + table) * c + cls) * n_bins)[filled] + bins
         self._counts = 0.5 * counts[filled, bins]
         own, tables = cls == label, move * 2 + table
         first = np.searchsorted(tables, np.arange(2 * k))  # every table of every move has all rows
         hits, misses = (
-            np.add.reduceat(np.where(kept[:, None], counts, 0), first).reshape(k, 2, N_BINS) for kept in (own, ~own)
+            np.add.reduceat(np.where(kept[:, None], counts, 0), first).reshape(k, 2, n_bins) for kept in (own, ~own)
         )
         elsewhere = np.bincount(
             tables * c + cls, weights=np.where(own, 0, counts.sum(axis=1)), minlength=2 * k * c
@@ -184,7 +184,7 @@ class SparseCells(ClassCells):
         self._template = _Template.of(hits, misses, elsewhere, len(labels))
 
     def mix(self, marginals: Array) -> Array:
-        """Return the cells of populations with these class shares, shapes (k, 2, c * N_BINS) and (k, c)."""
+        """Return the cells of populations with these class shares, shapes (k, 2, c * bins) and (k, c)."""
         hit, miss, to, scale = self._template
         weights = marginals / self.denominator
         template = (weights * self._template_rows)[:, None]
@@ -196,7 +196,7 @@ class SparseCells(ClassCells):
         return np.asarray((own.reshape(self._shape) + smoothed).reshape(self.moves, 2, -1))
 
     def expected(self, ratio: Array) -> Array:
-        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * N_BINS)."""
+        """Return the expectation of quantities per cell for each class, shapes (k, c) and (k, 2, c * bins)."""
         hit, miss, to, scale = self._template
         k, _, c, _ = self._shape
         of_pairs = self._counts * ratio.ravel()[self._cells]

@@ -116,7 +116,7 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     m, edges = len(target[0]), bin_edges(target[2], source.odds)
     wanted = histogram(target, edges, c)
 
-    by_class = source.class_cells(edges)
+    by_class = source.cells.counted(edges)
     marginals, models = by_class.fit_marginals(wanted, source.marginal)
     effective = 1.0 / (marginals**2 / by_class.denominator).sum(axis=1)
     shifted = squared_distance(wanted, models) - noise_floor(wanted, models, m, effective)
