@@ -77,10 +77,10 @@ def estimates(auto: Auto, target: ll.Outputs) -> dict[str, Any]:
     share = anchors_share(auto.source_)
     anchors = (found.accuracy - (1.0 - share) * judged.accuracy) / share
     square = judged.explained.unchanged_distance**2 + (UNSEEN * judged.explained.noise) ** 2
-    collapse, by_half = judged.explained.collapse_weight, {}
+    label_shift, collapse, by_half = judged.explained.label_shift_weight, judged.explained.collapse_weight, {}
     for half in HALVES:
         moved = square / (square + half**2)
-        weights = np.array([1.0 - moved, moved * (1.0 - collapse), moved * collapse])
+        weights = moved * np.array([1.0 / moved - 1.0, label_shift, 1.0 - label_shift - collapse, collapse])
         accuracy = float(np.clip(combined(auto.source_, judged.readings, weights), 0.0, 1.0))
         by_half[f"half at {half}"] = (1.0 - share) * accuracy + share * anchors
     low, high = found.interval

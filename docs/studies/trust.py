@@ -31,6 +31,7 @@ from leadline.data.files import read_outputs
 from leadline.data.outputs import Outputs
 from leadline.estimators import METHODS
 from leadline.numeric import normal_quantile
+from leadline.shift.judgement import SKEW
 from leadline.version import __version__
 
 DATA = Path(os.environ.get("LEADLINE_DATA", "../shared/data")) / "logits"
@@ -146,7 +147,8 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
 
     def ends(estimate: NDArray[np.float64], scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         lower, upper = (
-            np.sqrt(sampling**2 + (scale * shift) ** 2 + np.maximum(sign * classes, 0.0) ** 2) for sign in (-1, 1)
+            np.sqrt(sampling**2 + ((1 - sign * SKEW) * scale * shift) ** 2 + np.maximum(sign * classes, 0.0) ** 2)
+            for sign in (-1, 1)
         )
         return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)
 

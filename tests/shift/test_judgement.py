@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 import leadline as ll
 from leadline.numeric import normal_quantile
-from leadline.shift.judgement import judge
+from leadline.shift.judgement import SKEW, judge
 
 
 def rare_class(n: int, share: float, seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -32,22 +33,32 @@ def test_a_rare_class_that_becomes_common_is_within_reach(share: float) -> None:
     assert found.accuracy - found.interval[0] > found.interval[1] - found.accuracy
 
 
-def test_nothing_moved_reaches_as_far_to_both_sides() -> None:
+def test_nothing_moved_reaches_nearly_as_far_to_both_sides() -> None:
+    """But for what a shift that is too small to be seen may do, which is more often for the worse."""
     model = ll.Auto().fit(*rare_class(20_000, 0.1, 0))
     found = model.estimate(rare_class(10_000, 0.1, 1)[0])
-    assert found.accuracy - found.interval[0] == pytest.approx(found.interval[1] - found.accuracy, abs=1e-3)
+    down, up = found.accuracy - found.interval[0], found.interval[1] - found.accuracy
+    assert up < down < up + 4e-3
+
+
+def test_where_something_moved_the_interval_reaches_further_down() -> None:
+    model = ll.Auto().fit(crowd(5_000, 0))
+    found = model.estimate(0.8 * crowd(5_000, 1).logits)
+    down, up = found.accuracy - found.interval[0], found.interval[1] - found.accuracy
+    assert 1.2 * up < down < up * (1.0 + SKEW) / (1.0 - SKEW)
 
 
 def test_parts_add_as_squares_each_on_its_side() -> None:
     model = ll.Auto().fit(*rare_class(2_000, 0.2, 0))
     judgement = judge(model.source_, rare_class(1_000, 0.2, 1)[0], 1_000)
-    for lean, lower, upper in ((0.0, 0.05, 0.05), (-0.12, 0.13, 0.05), (0.12, 0.05, 0.13)):
+    further, less = 0.04 * (1.0 + SKEW), 0.04 * (1.0 - SKEW)
+    for lean, down, up in ((0.0, 0.0, 0.0), (-0.12, 0.12, 0.0), (0.12, 0.0, 0.12)):
         moved = replace(judgement, accuracy=0.5, parts={"sampling": 0.03, "shift": 0.04, "classes": lean})
         for level in (0.5, 0.9):
             low, high = moved.interval(0.5, level)
-            assert (0.5 - low, high - 0.5) == pytest.approx(
-                tuple(normal_quantile(0.5 + level / 2) * side for side in (lower, upper))
-            )
+            quantile = normal_quantile(0.5 + level / 2)
+            assert 0.5 - low == pytest.approx(quantile * math.sqrt(0.03**2 + further**2 + down**2))
+            assert high - 0.5 == pytest.approx(quantile * math.sqrt(0.03**2 + less**2 + up**2))
 
 
 def crowd(n: int, seed: int, *, class_shares: tuple[float, ...] = (0.4, 0.3, 0.3), strange: float = 0.0) -> ll.Outputs:

@@ -48,25 +48,27 @@ def anchors_share(source: SourceProfile) -> float:
 class Auto(Estimator):
     """Auto: combines the readings of the target whose assumptions hold on it.
 
-    Asks why the predictions moved. If the target looks like the source with other class frequencies (label shift),
-    confidence and thresholded confidence are read; if it looks like a classifier that drifts towards some
-    classes (collapse), the source's class frequencies are restored first. Belief moves smoothly between the two, and
-    the nearer the target is to the source, to calibrated confidence as it is. Thresholded readings count only as far as
-    the source shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere. Each
-    reading is moved by what it misses of the accuracy on the source itself. Where no explanation fits, mistakes that
-    confidence does not show are expected.
+    Asks why the predictions moved. If the target looks like the source with other class frequencies and nothing else
+    (label shift), confidence is reweighted to them; if the classifier is surer or less sure as well (label shift and
+    more), confidence and thresholded confidence are read as they are; if it looks like a classifier that drifts towards
+    some classes (collapse), the source's class frequencies are restored first. Belief moves smoothly between the three,
+    and the nearer the target is to the source, to calibrated confidence as it is. Thresholded readings count only as
+    far as the source shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere.
+    Each reading is moved by what it misses of the accuracy on the source itself. Where no explanation fits, mistakes
+    that confidence does not show are expected.
 
     Notes
     -----
     A first pass over the target collects a bounded sample of its rows (20,000, fewer with many classes) on which the
     explanations are compared; a second gives every row its probability of being right,
 
-        (1 - m) AC + m (1 - w) [(1 - t) (AC + PRC(pi)) / 2 + t ATC]
+        (1 - m) AC + m l R(pi) + m (1 - l - w) [(1 - t) AC + t ATC]
                    + m w [PRC(pi_S) + t / 4 (thresholded PRC(pi_S) - PRC(pi_S))],
 
-    with m = d^2 / (d^2 + 0.1^2) at a distance d of the target from the source, w the belief in collapse, t the trust in
-    thresholds, pi the class frequencies estimated under label shift and pi_S the source's. PRC(pi) is the probability
-    of the predicted class after a bias has given the target the class frequencies pi. A quarter of the estimate is
+    with m = d^2 / (d^2 + 0.1^2) at a distance d of the target from the source, l the belief in label shift and w that
+    in collapse, t the trust in thresholds, pi the class frequencies estimated under label shift and pi_S the source's.
+    R(pi) is the probability of the predicted class by Bayes' theorem if the classes were as frequent as pi, PRC(pi_S)
+    that after a bias has given the target the class frequencies of the source. A quarter of the estimate is
     ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
     less, and none with more than 250. ATC's score is confidence, and more and more the entropy there. At a distance u
     from the nearest explanation, another mix of sure and unsure rows being a third, m u / (u + 0.1) (1 - r)^2 e is
@@ -150,22 +152,24 @@ class Auto(Estimator):
 
         Notes
         -----
-        Each row is spread over the classes by its probabilities after the class frequencies have been restored
-        (collapse) or reweighted (label shift), in the proportion in which either is believed. All mistakes are then
-        made more or less frequent alike, so that the accuracy is that of :meth:`estimate`.
+        Each row is spread over the classes by its probabilities: after the class frequencies have been restored
+        (collapse), reweighted (label shift) or as they are (label shift and more), in the proportion in which each is
+        believed. All mistakes are then made more or less frequent alike, so that the accuracy is that of
+        :meth:`estimate`.
         """
         target = self._target(logits)
         driven = self._drive(InMemory(target))
         estimate, state = driven.estimate(ALL, confidence_level), driven.state()
         assert driven.whole is not None
-        weight = driven.whole.explained.collapse_weight
+        explained = driven.whole.explained
+        weights = explained.label_shift_weight, explained.collapse_weight
         confusion = np.zeros((self.n_classes_, self.n_classes_))
         odds, positive = [], []
         for block in row_blocks(target):
             scores = self.source_.log_probabilities(block)
-            reweighted = softmax(scores + state["reweighting"].astype(scores.dtype))
-            restored = softmax(scores + state["restoring"].astype(scores.dtype))
-            probabilities = (1 - weight) * reweighted + weight * restored
+            probabilities = (1.0 - sum(weights)) * softmax(scores)
+            for weight, bias in zip(weights, (state["reweighting"], state["restoring"]), strict=True):
+                probabilities += weight * softmax(scores + bias.astype(scores.dtype))
             np.add.at(confusion.T, block.argmax(axis=1), probabilities)
             if self.n_classes_ == 2:
                 odds.append(scores[:, 1] - scores[:, 0])

@@ -31,6 +31,9 @@ class Shift:
     collapse_weight
         Belief in collapse (the classifier drifts towards some classes) against label shift (other class frequencies),
         from 0 to 1.
+    label_shift_weight
+        Belief that other class frequencies are all that happened. What is left of 1 after both is the belief that the
+        classifier has also become surer or less sure.
     label_marginal
         Shape (c,): the estimated class frequencies of the target.
     label_marginal_change
@@ -61,6 +64,7 @@ class Shift:
 
     kind: ShiftKind
     collapse_weight: float
+    label_shift_weight: float
     label_marginal: NDArray[np.float64]
     label_marginal_change: float
     readings: Mapping[str, float]

@@ -1,10 +1,11 @@
 """Why do the target's predictions look other than the source's: other labels, or another behaviour?
 
-Two explanations of a target are built from labelled source rows and compared. *Label shift*: the source's rows with
-other class frequencies. *Collapse*: the source's class frequencies, and a classifier that drifts towards some classes.
-Both may flatten, sharpen and add noise to the logits. The one whose histogram of predictions comes nearer, beyond what
-sampling noise explains, gets the belief. A third one, *another mix* of rows of which confidence is as sure or as unsure
-as before, only counts where it says that nothing is left to be explained.
+Three explanations of a target are built from labelled source rows and compared. *Label shift*: the source's rows with
+other class frequencies, and nothing else. *Label shift and more*: the classifier is also surer or less sure of them, so
+that other class frequencies are not the whole of it. *Collapse*: the source's class frequencies, and a classifier that
+drifts towards some classes, noisier, surer or less sure. The nearer the histogram of predictions of one comes to the
+target's, beyond what sampling noise explains, the more it is believed. A fourth, *another mix* of rows of which
+confidence is as sure or as unsure as before, only counts where it says that nothing is left to be explained.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leadline.numeric import Array, sigmoid
+from leadline.numeric import Array
 from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, remixed, squared_distance
-from leadline.shift.moved_rows import NOISES, SCALES, MovedRows
+from leadline.shift.moved_rows import NOISES, SCALES, UNMOVED, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
-BELIEF_OFFSET = 0.1  # label shift has c - 1 free weights: it must fit this much better, in log distance, to be believed
 BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit
+BELIEF_OFFSET = 0.1  # label shift and more fits most easily: it must be nearer by so much, in log distance
 
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """The two explanations of a target compared. Distances are Hellinger, with the expected noise removed.
+    """The explanations of a target compared. Distances are Hellinger, with the expected noise removed.
 
     Attributes
     ----------
-    collapse_weight
-        Belief in collapse against label shift, from 0 to 1.
+    label_shift_weight, collapse_weight
+        Belief in label shift and in collapse; the rest of 1 is that in label shift and more.
     label_marginal
         Shape (c,): the target's class frequencies if it is label shift.
     label_shift_distance, collapse_distance, unchanged_distance
-        How far the target is from either explanation, and from the source as it is.
+        How far the target is from label shift, alone or with more, from collapse, and from the source as it is.
     remixed_distance
         How far it is from the source with as many rows of each confidence: another mix of sure and unsure rows, about
         which confidence says as much as before.
@@ -48,6 +49,7 @@ class Explained:
         Share of the target in cells of top class and confidence where the source has no row.
     """
 
+    label_shift_weight: float
     collapse_weight: float
     label_marginal: Array
     label_shift_distance: float
@@ -99,7 +101,7 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
 
 
 def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Unchanged) -> Explained:
-    """Fit label shift and collapse to a target.
+    """Fit the explanations to a target.
 
     Parameters
     ----------
@@ -119,28 +121,56 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     by_class = source.cells.counted(edges)
     marginals, models = by_class.fit_marginals(wanted, source.marginal)
     effective = 1.0 / (marginals**2 / by_class.denominator).sum(axis=1)
-    shifted = squared_distance(wanted, models) - noise_floor(wanted, models, m, effective)
-    best = int(shifted.argmin())
+    unlike = squared_distance(wanted, models)
+    shifted = unlike - noise_floor(wanted, models, m, effective)
+    as_they_are = histogram(source.as_they_are, edges, c)
+    gain = float(squared_distance(wanted, as_they_are) - unlike[UNMOVED])
 
     models = np.stack([histogram(rows, edges, c) for rows in _collapsed(source, mean_softmax)])
     collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, m, n)
-    other_mix, factor = remixed(histogram(source.as_they_are, edges, c), wanted)
+    other_mix, factor = remixed(as_they_are, wanted)
     mixed = squared_distance(wanted, other_mix) - noise_floor(wanted, other_mix, m, n / factor)
-    shift_distance, collapse_distance, remixed_distance = (
-        float(np.sqrt(max(excess.min(), 0.0) + DISTANCE_FLOOR**2)) for excess in (shifted, collapsed, mixed)
-    )
-    ratio = np.log(shift_distance / collapse_distance)
+    nearest = shifted[UNMOVED], np.delete(shifted, UNMOVED).min(), collapsed.min(), mixed
+    distances = np.sqrt(np.maximum(nearest, 0.0) + DISTANCE_FLOOR**2)
+    label_shift_weight, _, collapse_weight = _beliefs(distances[:3])
     return Explained(
-        collapse_weight=float(sigmoid(np.asarray((ratio + BELIEF_OFFSET) / BELIEF_WIDTH))),
-        label_marginal=marginals[best],
-        label_shift_distance=shift_distance,
-        collapse_distance=collapse_distance,
+        label_shift_weight=label_shift_weight,
+        collapse_weight=collapse_weight,
+        label_marginal=_shrunk(marginals[UNMOVED], source.marginal, gain, m, n),
+        label_shift_distance=float(distances[:2].min()),
+        collapse_distance=float(distances[2]),
         unchanged_distance=as_is.distance,
-        remixed_distance=remixed_distance,
+        remixed_distance=float(distances[3]),
         noise=as_is.noise,
-        effective_rows=float(effective[best]),
+        effective_rows=float(effective[UNMOVED]),
         share_outside=as_is.share_outside,
     )
+
+
+def _beliefs(distances: Array) -> list[float]:
+    """Return the beliefs in label shift, label shift and more, and collapse, at these distances, shape (3,)."""
+    handicapped = distances * np.exp([0.0, BELIEF_OFFSET, 0.0])
+    nearness = (handicapped / handicapped.min()) ** (-1.0 / BELIEF_WIDTH)
+    return [float(belief) for belief in nearness / nearness.sum()]
+
+
+def _shrunk(marginal: Array, source: Array, gain: float, n_target: int, n_source: int) -> Array:
+    """Return class shares as far from the source's as sampling does not explain: shrunk as James and Stein do.
+
+    Parameters
+    ----------
+    marginal, source
+        Shapes (c,): the class shares that explain the target best, and the source's.
+    gain
+        By how much they come nearer to it, in squared distance. Without any shift they would come nearer by as much as
+        the class shares of two samples differ; twice that is asked, as by Akaike's criterion.
+    n_target, n_source
+        Numbers of rows.
+    """
+    wanted, known = (np.stack([shares, shares]) / 2.0 for shares in (marginal, source))
+    by_chance = 2.0 * float(noise_floor(wanted, known, n_target, n_source))
+    kept = 1.0 - by_chance / gain if gain > by_chance else 0.0
+    return source + kept * (marginal - source)
 
 
 def _collapsed(source: MovedRows, wanted: Array) -> Iterator[TopTwo]:

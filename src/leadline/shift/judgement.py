@@ -6,6 +6,7 @@ error. ``docs/which-method.md`` tells how it was found and what it rests on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,20 +18,21 @@ from leadline.numeric import Array, limited, normal_quantile, read, sigmoid, top
 from leadline.results.shift import Shift, ShiftKind
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
-from leadline.shift.priors import Exponentials, restoring_bias
+from leadline.shift.priors import Exponentials, restoring_bias, reweighting_bias
 from leadline.shift.source import SourceProfile
 
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 5_000, 2_000, 2_000_000  # rows of a target that are explained
 
 _THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, thresholded down, three times as far
-_REWEIGHTED_SHARE = 0.5  # under label shift without thresholding: half confidence, half reweighted confidence
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
 # Half-width of the 90 % interval by the distance d of the target from the source: most (2 - ranking) d / (d + half).
 # Nothing where nothing moved; 6 points at .05, 11 at .2 and 14 at .5 where the ranking is one half: so grow the largest
 # tenths of errors, and more where confidence tells less of right and wrong (docs/which-method.md). At the same distance
-# half of the answer rests on why the target differs; where nothing moved, on confidence as it is.
+# half of the answer rests on why the target differs; where nothing moved, on confidence as it is. Estimates that are
+# far off are mostly too high, so that intervals reach further down than up.
 _MOST, _HALF = 0.115, 0.1
+SKEW = 0.2
 _BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
 
@@ -44,9 +46,9 @@ class Judgement:
     profile
         The source it was judged against.
     explained
-        The comparison of the two explanations.
+        The comparison of the explanations.
     restoring, reweighting
-        Shapes (c,): biases that give the target the source's class shares, and the estimated ones.
+        Shapes (c,): biases that give the target the source's class shares, and its outputs the estimated ones.
     readings
         Accuracy by each reading of the target, by name.
     accuracy
@@ -76,14 +78,15 @@ class Judgement:
         It leans to one side by what label shift would make of this accuracy; ``parts`` have that of its own.
         """
         quantile = normal_quantile(0.5 + confidence_level / 2)
-        lean = self.parts["classes"] + _lean(self.explained, self.accuracy - accuracy)
-        spread = np.hypot(self.parts["sampling"], self.parts["shift"])
-        lower, upper = (quantile * float(np.hypot(spread, side)) for side in (min(lean, 0.0), max(lean, 0.0)))
-        return max(0.0, accuracy - lower), min(1.0, accuracy + upper)
+        sampling, shift = self.parts["sampling"], self.parts["shift"]
+        lean = self.parts["classes"] + _lean(self.profile, self.explained, self.accuracy - accuracy)
+        lower = math.hypot(sampling, (1.0 + SKEW) * shift, min(lean, 0.0))
+        upper = math.hypot(sampling, (1.0 - SKEW) * shift, max(lean, 0.0))
+        return max(0.0, accuracy - quantile * lower), min(1.0, accuracy + quantile * upper)
 
     @property
     def weights(self) -> Array:
-        """Shape (3,): the shares of confidence as it is, and of the readings under label shift and under collapse."""
+        """Shape (4,): the shares of confidence as it is, and of the reading under each explanation in turn."""
         return _weights(self.explained)
 
     @property
@@ -107,6 +110,7 @@ class Judgement:
         return Shift(
             kind=self.kind,
             collapse_weight=weight,
+            label_shift_weight=self.explained.label_shift_weight,
             label_marginal=marginal,
             label_marginal_change=float(0.5 * np.abs(marginal - source).sum()),
             readings=self.readings,
@@ -169,7 +173,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     mean_softmax = rows.shares[places].mean(axis=0, dtype=np.float64)
     explained = explain(profile.moved_rows, (top[places], second[places], odds[places]), mean_softmax, as_is)
     restoring = restoring_bias(rows, profile.marginal)
-    reweighting = restoring_bias(rows, explained.label_marginal)
+    reweighting = reweighting_bias(profile.moved_rows.marginal, explained.label_marginal)
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
     weights = _weights(explained)
     shown = combined(profile, read, weights).mean() + correction(profile, weights)
@@ -181,7 +185,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     parts = {
         "sampling": _sampling(profile, accuracy, n_target),
         "shift": most / normal_quantile(0.95),
-        "classes": _lean(explained, readings["reweighted"] - accuracy),
+        "classes": _lean(profile, explained, readings["reweighted"] - accuracy),
     }
     bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
     confidences = np.bincount(bins, minlength=_BINS) / len(bins)
@@ -195,7 +199,7 @@ def row_readings(
 
     ``confidence``; ``thresholded``, whether the log-odds, with many classes minus the entropy, reach the source's
     threshold; ``restored``, the probability of the predicted class once the class shares are the source's again;
-    ``restored_thresholded``; and ``reweighted``, the same with the class shares estimated under label shift.
+    ``restored_thresholded``; and ``reweighted``, what it would be if label shift were all that happened.
     Probabilities are moved by what confidence misses of the source's accuracy at the same log-odds.
     """
     odds = top_two(scores, predicted)[2]
@@ -217,11 +221,12 @@ def row_readings(
 
 def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
     """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
-    trust = profile.threshold_trust
-    averaged = (1 - _REWEIGHTED_SHARE) * read["confidence"] + _REWEIGHTED_SHARE * read["reweighted"]
-    label_shift = (1 - trust) * averaged + trust * read["thresholded"]
+    trust, few = profile.threshold_trust, profile.few_classes
+    and_more = (1 - trust) * read["confidence"] + trust * read["thresholded"]
+    label_shift = few * read["reweighted"] + (1 - few) * and_more  # rows tell little of how frequent many classes are
     collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
-    return np.asarray(weights[0] * read["confidence"] + weights[1] * label_shift + weights[2] * collapse)
+    readings = read["confidence"], label_shift, and_more, collapse
+    return np.asarray(sum(weight * values for weight, values in zip(weights, readings, strict=True)))
 
 
 def correction(profile: SourceProfile, weights: Array) -> float:
@@ -229,12 +234,12 @@ def correction(profile: SourceProfile, weights: Array) -> float:
 
     Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
     """
-    return float(weights[2] * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap)
+    return float(weights[3] * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap)
 
 
-def _lean(explained: Explained, apart: float) -> float:
+def _lean(profile: SourceProfile, explained: Explained, apart: float) -> float:
     """Return by how much an interval reaches further towards what label shift alone would make of the accuracy."""
-    return (1.0 - explained.collapse_weight) * apart / normal_quantile(0.95)
+    return profile.few_classes * (1.0 - explained.collapse_weight) * apart / normal_quantile(0.95)
 
 
 def _hidden(profile: SourceProfile, explained: Explained) -> float:
@@ -249,10 +254,10 @@ def _distance(explained: Explained) -> float:
 
 
 def _weights(explained: Explained) -> Array:
-    """Return what confidence as it is and the readings under label shift and under collapse count for, shape (3,)."""
-    square, collapse = _distance(explained) ** 2, explained.collapse_weight
+    """Return what confidence as it is and the readings under each explanation count for, shape (4,)."""
+    square, label_shift, collapse = _distance(explained) ** 2, explained.label_shift_weight, explained.collapse_weight
     moved = square / (square + _HALF**2)
-    return np.array([1.0 - moved, moved * (1.0 - collapse), moved * collapse])
+    return np.array([1.0 - moved, moved * label_shift, moved * (1.0 - label_shift - collapse), moved * collapse])
 
 
 def _sampling(profile: SourceProfile, accuracy: float, n_target: int) -> float:

@@ -15,6 +15,7 @@ from leadline.shift.labelled_cells import LabelledCells
 from leadline.shift.priors import Exponentials
 
 SCALES = (0.25, 0.4, 0.55, 0.75, 1.0, 1.3)  # logits flatter or sharper than the source's
+UNMOVED = SCALES.index(1.0)
 NOISES = (0.0, 0.4)  # share of another row's logits mixed in
 
 _MOST_KEPT = 80_000  # values of the source's rows that are kept as each move leaves them: 15 MB in all
@@ -23,8 +24,6 @@ _MOST_KEPT = 80_000  # values of the source's rows that are kept as each move le
 @dataclass(frozen=True, eq=False)
 class MovedRows:
     """Labelled rows of the source, and what they become when logits are flattened, sharpened and mixed with noise.
-
-    Moves are numbered: all scales without noise, then all scales with it.
 
     Attributes
     ----------
@@ -66,16 +65,16 @@ class MovedRows:
         return Exponentials.of(scores, np.zeros(scores.shape[1]))
 
     @cached_property
-    def _tops(self) -> list[TopTwo]:
-        """Top class, runner-up and log-odds of the rows after each move."""
-        return [top_two(self.at(*move).logits) for move in product(NOISES, SCALES)]
+    def _tops(self) -> tuple[TopTwo, ...]:
+        """Top class, runner-up and log-odds of the rows without noise, at each scale."""
+        return tuple(top_two(self.at(NOISES[0], scale).logits) for scale in SCALES)
 
     @cached_property
     def cells(self) -> LabelledCells:
-        """The rows after each move, to be counted."""
-        return LabelledCells(tuple(self._tops), self.labels, self.scores.shape[1])
+        """The rows without noise, at each scale, to be counted."""
+        return LabelledCells(self._tops, self.labels, self.scores.shape[1])
 
     @property
     def as_they_are(self) -> TopTwo:
         """Top class, runner-up and log-odds of the rows, shapes (n,), without any move."""
-        return self._tops[SCALES.index(1.0)]
+        return self._tops[UNMOVED]

@@ -129,6 +129,31 @@ def restoring_bias(
     return np.asarray(here.bias - here.bias.mean())
 
 
+def reweighting_bias(source: Array, target: Array) -> Array:
+    """Return the bias, shape (c,), by which softmax outputs are those of other class shares: Bayes' theorem.
+
+    Parameters
+    ----------
+    source, target
+        Shape (c,): the class shares that the outputs are calibrated for, and the other ones.
+
+    Notes
+    -----
+    Where the target is label shift and nothing else, this bias gives it the mean softmax ``target``, as
+    :func:`restoring_bias` does; where it is not, that one would move the few unsure rows of a confident classifier as
+    far as the shares ask for, and this one moves no row further than the odds of its classes changed.
+
+    Examples
+    --------
+    >>> softmax_of_rare = np.array([[0.9, 0.1]])
+    >>> bias = reweighting_bias(np.array([0.9, 0.1]), np.array([0.5, 0.5]))
+    >>> odds = softmax_of_rare * np.exp(bias)
+    >>> bool(np.allclose(odds / odds.sum(), [[0.5, 0.5]]))
+    True
+    """
+    return np.asarray(np.log(np.maximum(target, _LEAST_SHARE) / np.maximum(source, _LEAST_SHARE)))
+
+
 def _odds_against(logits: FloatArray) -> Array:
     """Return the odds of the first of two classes against the second, shape (n,)."""
     behind = np.subtract(logits[:, 0], logits[:, 1], dtype=np.float64)

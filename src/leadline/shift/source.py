@@ -31,7 +31,7 @@ _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 4_000, 2_000, 2_000_000  
 _FLATTENINGS = (0.5, 0.6, 0.7)
 _REACTIVITY_CENTRE, _REACTIVITY_WIDTH = 0.75, 0.06
 _MOST_REACTIVITY = 10.0
-_FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence's, and anchors tell less and less
+_FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence's; anchors and class shares tell less
 
 
 def sample_size(n_classes: int) -> int:
@@ -163,7 +163,7 @@ class SourceProfile:
 
     @property
     def few_classes(self) -> float:
-        """1 with few classes, and less the more there are: what anchors and confidence thresholds are believed by."""
+        """1 with few classes, and less the more there are: how far anchors, class shares, confidence are believed."""
         return min(1.0, _FEW_CLASSES / len(self.marginal))
 
     def rows(self, logits: FloatArray) -> FloatArray:
