@@ -16,18 +16,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import rdata
 from common import arguments
-from downloads import debian_packages, file_in
+from rtables import table
 from tables import Sample, holed, label_shifted, noisy, parts, scaled, some, stuck, taken, write_models
 
 ROWS = 2000
 
 
 def whole(cache: Path) -> Sample:
-    package = debian_packages(("r-cran-mlbench",), cache)["r-cran-mlbench"]
-    tables = rdata.read_rda(file_in(package, "LetterRecognition.rda"), default_encoding="ascii")
-    frame = tables["LetterRecognition"].reset_index(drop=True).rename(columns=str)
+    frame = table("r-cran-mlbench", "LetterRecognition", cache)
     return frame.drop(columns="lettr"), frame["lettr"].cat.codes.to_numpy(dtype=np.int64)
 
 
