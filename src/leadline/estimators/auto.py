@@ -71,8 +71,9 @@ class Auto(Estimator):
     that after a bias has given the target the class frequencies of the source. A quarter of the estimate is
     ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
     less, and none with more than 250. ATC's score is confidence, and more and more the entropy there. At a distance u
-    from the nearest explanation, another mix of sure and unsure rows being a third, m u / (u + 0.1) (1 - r)^2 e is
-    taken off, with e the error of the source and r how well confidence ranks its mistakes.
+    from the nearest explanation, another mix of sure and unsure rows being one more, the share
+    m u / (u + 0.1) (1 - r)^2 e of it is taken off, with e the error of the source and r how well confidence ranks its
+    mistakes.
 
     Examples
     --------
@@ -134,11 +135,13 @@ class Auto(Estimator):
 
     def _correction(self, state: State) -> float:
         share = anchors_share(self.source_)
-        shown = (1 - share) * correction(self.source_, state["weights"]) + share * self.correction_
-        return shown - float(state["hidden"])
+        return (1 - share) * correction(self.source_, state["weights"]) + share * self.correction_
+
+    def _accuracy(self, state: State, total: Reduced) -> float:
+        return super()._accuracy(state, total) * (1.0 - float(state["hidden"]))
 
     def _diagnostics(self, state: State, total: Reduced) -> dict[str, Any]:
-        return {"hidden_mistakes": float(state["hidden"])}
+        return {"hidden_mistakes": super()._accuracy(state, total) * float(state["hidden"])}
 
     def performance(self, logits: Any, *, confidence_level: float = 0.9) -> Performance:
         """Estimate the confusion matrix on unlabelled rows, and from it precision, recall and F1 of each class.

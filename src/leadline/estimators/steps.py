@@ -99,9 +99,8 @@ class Steps(Parameters, ABC):
 
         They move towards 1 or towards 0 in proportion, so that they stay probabilities and their mean is the estimate.
         """
-        if not self._correction(state):
-            return values
-        return with_mean(values, _mean(total), self.accuracy_of(state, total))
+        mean, accuracy = _mean(total), self.accuracy_of(state, total)
+        return values if accuracy == mean else with_mean(values, mean, accuracy)
 
     def _by_class(self, state: State, total: Reduced) -> NDArray[np.float64]:
         """Return the estimated accuracy per predicted class, shape (c,); NaN where never predicted."""

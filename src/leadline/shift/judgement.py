@@ -91,7 +91,7 @@ class Judgement:
 
     @property
     def hidden(self) -> float:
-        """The share of mistakes to expect that confidence does not show, because no explanation fits the target."""
+        """The share of the rows that seem right to expect to be wrong, because no explanation fits the target."""
         return _hidden(self.profile, self.explained)
 
     @property
@@ -177,7 +177,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
     weights = _weights(explained)
     shown = combined(profile, read, weights).mean() + correction(profile, weights)
-    accuracy = limited(shown - _hidden(profile, explained))
+    accuracy = limited(shown * (1.0 - _hidden(profile, explained)))
     readings = {name: float(values.mean()) for name, values in read.items()}
     readings["restored"] = limited(readings["restored"] + profile.restored_gap)
     distance = _distance(explained)
@@ -243,7 +243,7 @@ def _lean(profile: SourceProfile, explained: Explained, apart: float) -> float:
 
 
 def _hidden(profile: SourceProfile, explained: Explained) -> float:
-    """Return the share of mistakes to expect that the readings do not see: more, the less any explanation fits."""
+    """Return the share of the rows that seem right to expect to be wrong: more, the less any explanation fits."""
     moved, left = 1.0 - _weights(explained)[0], explained.unexplained_distance
     return float(moved * left / (left + _HALF) * (1.0 - profile.ranking) ** 2 * (1.0 - profile.accuracy))
 
