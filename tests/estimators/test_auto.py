@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import leadline as ll
+from leadline.estimators.passes import judge_rows
 from leadline.estimators.samples import random_order
 from leadline.estimators.sources import learn_profile
 from leadline.numeric import softmax, top_two
@@ -99,7 +100,10 @@ def test_collapse_is_recognised() -> None:
     estimate = ll.Auto().fit(source, labels).estimate(drifted)
     assert estimate.shift is not None
     assert estimate.shift.kind is ll.ShiftKind.COLLAPSE
-    assert abs(estimate.accuracy - accuracy(drifted, truth)) < 0.06
+    # A quarter of the estimate is of anchors, which stay where the classifier was: they are 31 points off.
+    assert abs(estimate.accuracy - accuracy(drifted, truth)) < 0.07
+    assert estimate.interval[0] < accuracy(drifted, truth) < estimate.interval[1]
+    assert abs(estimate.shift.readings["clusters_followed"] - accuracy(drifted, truth)) < 0.03
 
 
 def test_noise_alone_is_no_distance() -> None:
@@ -123,7 +127,7 @@ def test_per_sample_values_average_to_the_estimate() -> None:
 def test_every_method_has_an_interval_that_reaches_as_far_as_the_judgements() -> None:
     source, labels = classifier(2000, 4, 0)
     target, _ = classifier(2000, 4, 1, shares=np.array([0.7, 0.1, 0.1, 0.1]))
-    judged = judge(ll.Auto().fit(source, labels).source_, target.astype(np.float32), len(target))
+    judged = judge_rows(ll.Auto().fit(source, labels).source_, target.astype(np.float32))
     likely = judged.interval(judged.accuracy, 0.9)
     for method in ("ac", "cot", "alsa-g"):
         estimate = ll.make(method).fit(source, labels).estimate(target)
@@ -265,11 +269,12 @@ def test_where_nothing_moved_the_interval_is_what_sampling_allows(n: int) -> Non
 
 
 def test_calibration_is_that_of_all_rows_and_not_of_the_sample_that_is_kept() -> None:
-    source, labels = classifier(60_000, 2, 0, signal=1.0)
-    profile = learn_profile(ll.Outputs(source, labels))
-    assert len(profile.logits) < len(source)
-    found = judge(profile, source, len(source))
-    assert found.readings["confidence"] == pytest.approx(accuracy(source, labels), abs=1e-4)
+    for c in (2, 20):
+        source, labels = classifier(60_000, c, 0, signal=1.0)
+        profile = learn_profile(ll.Outputs(source, labels))
+        assert len(profile.logits) < len(source)
+        found = judge(profile, source, len(source))
+        assert found.readings["confidence"] == pytest.approx(accuracy(source, labels), abs=1e-4)
     assert found.readings["thresholded"] == pytest.approx(accuracy(source, labels), abs=1e-4)
 
 

@@ -16,7 +16,8 @@ from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.numeric import softmax
 from leadline.results.performance import Performance, expected_auc, matched
-from leadline.shift.judgement import Judgement, combined, correction, row_readings
+from leadline.shift.judgement import Judgement
+from leadline.shift.readings import Adaptation, combined, correction, row_readings
 from leadline.shift.source import SourceProfile
 
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
@@ -50,30 +51,33 @@ class Auto(Estimator):
 
     Asks why the predictions moved. If the target looks like the source with other class frequencies and nothing else
     (label shift), confidence is reweighted to them; if the classifier is surer or less sure as well (label shift and
-    more), confidence and thresholded confidence are read as they are; if it looks like a classifier that drifts towards
-    some classes (collapse), the source's class frequencies are restored first. Belief moves smoothly between the three,
-    and the nearer the target is to the source, to calibrated confidence as it is. Thresholded readings count only as
-    far as the source shows that they bear flattened logits. The result is averaged with ALSA's, which errs elsewhere.
-    Each reading is moved by what it misses of the accuracy on the source itself. Where no explanation fits, mistakes
-    that confidence does not show are expected.
+    more), confidence is read as it is; if it looks like a classifier that drifts towards some classes (collapse), the
+    source's class frequencies are restored first. Belief moves smoothly between the three, and the nearer the target
+    is to the source, to calibrated confidence as it is. A third of that is what clusters of the source's logits say,
+    one for each class, adapted to the target in the same way: as frequent as it shows them, or where it shows them. The
+    result is averaged with ALSA's, whose anchors stay where they are. Each reading is moved by what it misses of the
+    accuracy on the source itself. Where no explanation fits, mistakes that confidence does not show are expected.
 
     Notes
     -----
     A first pass over the target collects a bounded sample of its rows (20,000, fewer with many classes) on which the
     explanations are compared; a second gives every row its probability of being right,
 
-        (1 - m) AC + m l R(pi) + m (1 - l - w) [(1 - t) AC + t ATC]
-                   + m w [PRC(pi_S) + t / 4 (thresholded PRC(pi_S) - PRC(pi_S))],
+        (1 - m) AC + m [l R(pi) + (1 - l - w) AC + w PRC(pi_S)],
 
     with m = d^2 / (d^2 + 0.1^2) at a distance d of the target from the source, l the belief in label shift and w that
-    in collapse, t the trust in thresholds, pi the class frequencies estimated under label shift and pi_S the source's.
-    R(pi) is the probability of the predicted class by Bayes' theorem if the classes were as frequent as pi, PRC(pi_S)
-    that after a bias has given the target the class frequencies of the source. A quarter of the estimate is
-    ALSA's, fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know
-    less, and none with more than 250. ATC's score is confidence, and more and more the entropy there. At a distance u
-    from the nearest explanation, another mix of sure and unsure rows being one more, the share
-    m u / (u + 0.1) (1 - r)^2 e of it is taken off, with e the error of the source and r how well confidence ranks its
-    mistakes.
+    in collapse, pi the class frequencies estimated under label shift and pi_S the source's. R(pi) is the probability of
+    the predicted class by Bayes' theorem if the classes were as frequent as pi, PRC(pi_S) that after a bias has given
+    the target the class frequencies of the source. With more than ten classes, ATC's reading by entropy takes the place
+    of AC more and more under label shift and more.
+
+    With C the probability of the predicted class among clusters as they are, C(pi) as frequent as the target shows
+    them and C* where it shows them, a third of the estimate is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*]; less
+    with few rows of the source for each class, and none with more than 250 classes. A quarter of the whole is ALSA's,
+    fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know less,
+    and none with more than 250. At a distance u from the nearest explanation, another mix of sure and unsure rows
+    being one more, the share m u / (u + 0.1) (1 - r)^2 e of it is taken off, with e the error of the source and r how
+    well confidence ranks its mistakes.
 
     Examples
     --------
@@ -116,10 +120,8 @@ class Auto(Estimator):
         return alsa
 
     def informed(self, judgement: Judgement) -> State:
-        """Return the biases, and what the readings count for."""
-        return {
-            "restoring": judgement.restoring,
-            "reweighting": judgement.reweighting,
+        """Return what rows are read with, and what the readings count for."""
+        return judgement.adaptation.to_state() | {
             "weights": judgement.weights,
             "hidden": np.asarray(judgement.hidden),
         }
@@ -127,7 +129,7 @@ class Auto(Estimator):
     def reduce(self, logits: FloatArray, state: State) -> Reduced:
         """Sum the probabilities of being right."""
         scores, predicted = self.source_.log_probabilities(logits), logits.argmax(axis=1)
-        read = row_readings(self.source_, scores, predicted, state["restoring"], state["reweighting"])
+        read = row_readings(self.source_, scores, predicted, Adaptation.from_state(state))
         values, share = combined(self.source_, read, state["weights"]), anchors_share(self.source_)
         if share:
             values = (1 - share) * values + share * self._alsa.probabilities(logits)[0]

@@ -95,7 +95,6 @@ def _check_profile(source: SourceProfile, c: int) -> None:
     require(len(gaps) == len(edges) + 1 and bool((np.abs(gaps) <= 1.0).all()), "gaps do not fit gap_edges")
     require(bool((np.diff(edges) >= 0.0).all()), "gap_edges do not rise")
     require(abs(source.restored_gap) <= 1.0, "restored_gap is no difference of fractions")
-    require(source.reactivity >= 0.0, "reactivity is negative")
     threshold = source.decision_threshold
     require(abs(source.bias) <= LARGEST and (threshold is not None or not source.bias), "bias is no log-odds")
     require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")

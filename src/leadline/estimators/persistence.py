@@ -172,7 +172,7 @@ def _with_profile(state: dict[str, Any], scalars: dict[str, Any]) -> dict[str, A
 def _profile(parts: dict[str, Any]) -> SourceProfile:
     """Return the profile of the source; of a file from before it knew all that it does now, learned again."""
     if "gaps" in parts:
-        return SourceProfile(**parts)
+        return SourceProfile(**{field.name: parts[field.name] for field in fields(SourceProfile)})
     given = ("logits", "labels", "marginal", "accuracy", "n_rows", "decision_threshold")
     return SourceProfile.learn(**{name: parts[name] for name in given if name in parts})
 

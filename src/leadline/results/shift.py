@@ -50,8 +50,6 @@ class Shift:
         How many rows the source, reweighted to the target's classes, is worth.
     share_outside
         Share of the target where the source has no sample at all.
-    threshold_trust
-        Weight of thresholded readings, from 0 to 1: how well they bear flattened logits on the source.
     ranking
         How well confidence ranks right before wrong on the source: 2 AUC - 1.
     uncertainty
@@ -74,7 +72,6 @@ class Shift:
     noise: float
     effective_source_rows: float
     share_outside: float
-    threshold_trust: float
     ranking: float
     uncertainty: Mapping[str, float]
     evidence: float = 1.0

@@ -18,7 +18,7 @@ from leadline.threads import slices, team
 Array = NDArray[np.float64]
 Matrix = NDArray[np.floating[Any]]
 
-_LOOPS = "leadline.rowwise.loops"
+_LOOPS, _CLUSTER_LOOPS = "leadline.rowwise.loops", "leadline.rowwise.clusters"
 WORTH_IT_FROM = 1 << 17  # values; below, NumPy is done before the compiled loops are loaded
 LEAST_EXPONENT = -708.0  # exponentials of less are held at that of this one, 3e-308: no logarithm is infinite
 _SLICE_VALUES = 1 << 16  # a quarter of a megabyte or a half: a thread's share at a time
@@ -207,6 +207,33 @@ def assign(logits: Matrix, temperature: float, potentials: Array) -> Assigned:
         loops.assign(np.ascontiguousarray(logits[rows]), 1.0 / temperature, potentials, *parts)
 
     _over_rows(work, n, c)
+    return found
+
+
+def cluster_probability(
+    points: Array, centres: Array, scales: Array, weights: Array, power: int, least: float, classes: NDArray[np.intp]
+) -> Array:
+    """Return what :meth:`leadline.shift.clusters.Clusters.probability` does, for points of shape (n, k).
+
+    Parameters
+    ----------
+    points, classes
+        Shapes (n, k) and (n,).
+    centres, scales, weights
+        Shapes (c, k), (c,) and (c,): of the clusters.
+    power, least
+        Of the density, in halves, and what none is less of than that of the likeliest class.
+    """
+    loops = load_loops(_CLUSTER_LOOPS)
+
+    held = least ** (1.0 / power)
+    found, norms, products = np.empty(len(points)), np.einsum("jk,jk->j", centres, centres), points @ centres.T
+
+    def work(rows: slice) -> None:
+        some = points[rows], products[rows]
+        loops.probability(*some, norms, scales, weights, power, held, classes[rows], found[rows])
+
+    _over_rows(work, *points.shape)
     return found
 
 

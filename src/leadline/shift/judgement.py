@@ -11,19 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, limited, normal_quantile, read, sigmoid, top_two
+from leadline.numeric import Array, limited, normal_quantile, top_two
 from leadline.results.shift import Shift, ShiftKind
-from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.explanations import DISTANCE_FLOOR, Explained, explain, unchanged
 from leadline.shift.priors import Exponentials, restoring_bias, reweighting_bias
+from leadline.shift.readings import Adaptation, combined, correction, gaps_of_readings, row_readings
 from leadline.shift.source import SourceProfile
 
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 5_000, 2_000, 2_000_000  # rows of a target that are explained
 
-_THRESHOLD_SHARE = 0.25  # under collapse: restored confidence errs up, thresholded down, three times as far
 _COLLAPSE_FROM, _LABEL_SHIFT_TO = 0.8, 0.2  # beliefs in collapse beyond which a verdict is given
 
 # Half-width of the 90 % interval by the distance d of the target from the source: most (2 - ranking) d / (d + half).
@@ -47,8 +45,8 @@ class Judgement:
         The source it was judged against.
     explained
         The comparison of the explanations.
-    restoring, reweighting
-        Shapes (c,): biases that give the target the source's class shares, and its outputs the estimated ones.
+    adaptation
+        What its rows are read with.
     readings
         Accuracy by each reading of the target, by name.
     accuracy
@@ -64,8 +62,7 @@ class Judgement:
 
     profile: SourceProfile
     explained: Explained
-    restoring: Array
-    reweighting: Array
+    adaptation: Adaptation
     readings: Mapping[str, float]
     accuracy: float
     parts: Mapping[str, float]
@@ -120,7 +117,6 @@ class Judgement:
             noise=self.explained.noise,
             effective_source_rows=self.explained.effective_rows,
             share_outside=self.explained.share_outside,
-            threshold_trust=self.profile.threshold_trust,
             ranking=self.profile.ranking,
             uncertainty=self.parts,
             evidence=self.evidence,
@@ -141,8 +137,7 @@ class Judgement:
         return Judgement(
             profile=self.profile,
             explained=mine.mixed(theirs, share),
-            restoring=(1 - share) * self.restoring + share * own.restoring,
-            reweighting=(1 - share) * self.reweighting + share * own.reweighting,
+            adaptation=self.adaptation.mixed(own.adaptation, share),
             readings={name: mix(value, own.readings[name]) for name, value in self.readings.items()},
             accuracy=mix(self.accuracy, own.accuracy),
             parts={name: mix(value, own.parts[name]) for name, value in self.parts.items()}
@@ -172,14 +167,18 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     as_is = unchanged(profile.top_two, (top, second, odds), scores.shape[1])
     mean_softmax = rows.shares[places].mean(axis=0, dtype=np.float64)
     explained = explain(profile.moved_rows, (top[places], second[places], odds[places]), mean_softmax, as_is)
-    restoring = restoring_bias(rows, profile.marginal)
-    reweighting = reweighting_bias(profile.moved_rows.marginal, explained.label_marginal)
-    read = row_readings(profile, scores, logits.argmax(axis=1), restoring, reweighting)
+    known = profile.clusters
+    adaptation = Adaptation(
+        restoring=restoring_bias(rows, profile.marginal),
+        reweighting=reweighting_bias(profile.moved_rows.marginal, explained.label_marginal),
+        clusters=None if known is None else known.adapted(known.points(scores)),
+    )
+    read = row_readings(profile, scores, logits.argmax(axis=1), adaptation)
     weights = _weights(explained)
     shown = combined(profile, read, weights).mean() + correction(profile, weights)
     accuracy = limited(shown * (1.0 - _hidden(profile, explained)))
-    readings = {name: float(values.mean()) for name, values in read.items()}
-    readings["restored"] = limited(readings["restored"] + profile.restored_gap)
+    gaps = gaps_of_readings(profile)
+    readings = {name: limited(float(values.mean()) + gaps[name]) for name, values in read.items()}
     distance = _distance(explained)
     most = _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF)
     parts = {
@@ -189,52 +188,7 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     }
     bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
     confidences = np.bincount(bins, minlength=_BINS) / len(bins)
-    return Judgement(profile, explained, restoring, reweighting, readings, accuracy, parts, confidences)
-
-
-def row_readings(
-    profile: SourceProfile, scores: FloatArray, predicted: NDArray[np.intp], restoring: Array, reweighting: Array
-) -> dict[str, Array]:
-    """Return the five readings of each row, shape (n,) each, given calibrated log-probabilities and predicted classes.
-
-    ``confidence``; ``thresholded``, whether the log-odds, with many classes minus the entropy, reach the source's
-    threshold; ``restored``, the probability of the predicted class once the class shares are the source's again;
-    ``restored_thresholded``; and ``reweighted``, what it would be if label shift were all that happened.
-    Probabilities are moved by what confidence misses of the source's accuracy at the same log-odds.
-    """
-    odds = top_two(scores, predicted)[2]
-    restored, reweighted = (read(scores, classes=predicted, bias=bias).probability for bias in (restoring, reweighting))
-    few = profile.few_classes
-    thresholded = few * reaches(odds, profile.threshold)
-    if few < 1.0:
-        entropy = read(scores, entropy=True).negative_entropy
-        thresholded = thresholded + (1.0 - few) * reaches(entropy, profile.entropy_threshold)
-    gaps = gaps_at(odds, profile.gap_edges, profile.gaps)
-    return {
-        "confidence": np.clip(sigmoid(odds) + gaps, 0.0, 1.0),
-        "thresholded": np.asarray(thresholded, dtype=np.float64),
-        "restored": np.clip(restored + gaps, 0.0, 1.0),
-        "restored_thresholded": reaches(restored, profile.restored_threshold).astype(np.float64),
-        "reweighted": np.clip(reweighted + gaps, 0.0, 1.0),
-    }
-
-
-def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
-    """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
-    trust, few = profile.threshold_trust, profile.few_classes
-    and_more = (1 - trust) * read["confidence"] + trust * read["thresholded"]
-    label_shift = few * read["reweighted"] + (1 - few) * and_more  # rows tell little of how frequent many classes are
-    collapse = read["restored"] + _THRESHOLD_SHARE * trust * (read["restored_thresholded"] - read["restored"])
-    readings = read["confidence"], label_shift, and_more, collapse
-    return np.asarray(sum(weight * values for weight, values in zip(weights, readings, strict=True)))
-
-
-def correction(profile: SourceProfile, weights: Array) -> float:
-    """Return what the readings, counting so much, miss of the accuracy on the source itself.
-
-    Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
-    """
-    return float(weights[3] * (1 - _THRESHOLD_SHARE * profile.threshold_trust) * profile.restored_gap)
+    return Judgement(profile, explained, adaptation, readings, accuracy, parts, confidences)
 
 
 def _lean(profile: SourceProfile, explained: Explained, apart: float) -> float:

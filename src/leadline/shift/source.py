@@ -15,6 +15,7 @@ from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.cells import TopTwo
+from leadline.shift.clusters import PRIOR_ROWS, ClusteredSource
 from leadline.shift.moved_rows import MovedRows
 from leadline.shift.priors import restoring_bias
 
@@ -26,12 +27,10 @@ _TEMPERATURE_VALUES = 1_000_000  # one parameter needs no more
 _SINGLE_PRECISION_FROM = 150  # classes: memory traffic is the cost
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 4_000, 2_000, 2_000_000  # rows that explanations are built from
 
-# Flattening the source's logits leaves its accuracy, so that what confidence and thresholded confidence then lose is
-# error. Thresholding is trusted where it loses little more than confidence does (docs/which-method.md).
-_FLATTENINGS = (0.5, 0.6, 0.7)
-_REACTIVITY_CENTRE, _REACTIVITY_WIDTH = 0.75, 0.06
-_MOST_REACTIVITY = 10.0
-_FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence's; anchors and class shares tell less
+_FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence; anchors and class shares tell less
+_CLUSTERS_SHARE = 1 / 3  # .25 to .6 do alike
+_MOST_CLUSTERS = 250  # of more there are never the rows to know where each lies, and they take nearly all of the time
+_LEAST_CLUSTERED = 10  # rows
 
 
 def sample_size(n_classes: int) -> int:
@@ -55,8 +54,6 @@ class SourceProfile:
         Of the whole source.
     temperature
         Of the calibration.
-    threshold, restored_threshold
-        ATC's threshold on log-odds, and the same on prior-restored confidence.
     entropy_threshold
         ATC's threshold on minus the entropy.
     gap_edges, gaps
@@ -65,8 +62,6 @@ class SourceProfile:
         Mean confidence less mean prior-restored confidence, both corrected in the same way.
     ranking
         How well confidence ranks right before wrong: 2 AUC - 1, in [0, 1].
-    reactivity
-        Fall of confidence over fall of thresholded confidence when logits are only flattened.
     decision_threshold
         Probability of the second of two classes from which the classifier predicts it; None for the largest output.
     bias
@@ -80,14 +75,11 @@ class SourceProfile:
     accuracy: float
     n_rows: int
     temperature: float
-    threshold: float
-    restored_threshold: float
     entropy_threshold: float
     gap_edges: Array
     gaps: Array
     restored_gap: float
     ranking: float
-    reactivity: float
     decision_threshold: float | None = None
     bias: float = 0.0
 
@@ -131,7 +123,6 @@ class SourceProfile:
         rows, of_rows = (logits, labels) if whole is None else whole
         all_odds, entropies = _certainty(rows, decision_threshold, bias, temperature)
         all_correct = rows.argmax(axis=1) == of_rows
-        threshold = matching_threshold(all_odds, all_correct)
         restored = read(scores, bias=restoring_bias(scores, marginal), classes=top).probability
         edges, gaps = fit_gaps(all_odds, all_correct)
         own = gaps_at(odds, edges, gaps)
@@ -143,23 +134,14 @@ class SourceProfile:
             accuracy=accuracy,
             n_rows=n_rows,
             temperature=temperature,
-            threshold=threshold,
-            restored_threshold=matching_threshold(restored, correct),
             entropy_threshold=matching_threshold(entropies, all_correct),
             gap_edges=edges,
             gaps=gaps,
             restored_gap=float(confident - corrected),
             ranking=_ranking(odds, correct),
-            reactivity=_reactivity(scores, top, threshold),
             decision_threshold=decision_threshold,
             bias=bias,
         )
-
-    @cached_property
-    def threshold_trust(self) -> float:
-        """Weight of thresholded readings, from 0 to 1."""
-        beyond = (min(self.reactivity, _MOST_REACTIVITY) - _REACTIVITY_CENTRE) / _REACTIVITY_WIDTH
-        return float(sigmoid(np.asarray(beyond)))
 
     @property
     def few_classes(self) -> float:
@@ -195,6 +177,21 @@ class SourceProfile:
         top, second, odds = map(np.concatenate, zip(*map(top_two, self._sample_scores()), strict=True))
         order = np.argsort(odds)
         return top[order], second[order], odds[order]
+
+    @property
+    def clusters_share(self) -> float:
+        """What clusters count for beside the softmax: less, the fewer rows there are of each class."""
+        n, c = self.logits.shape
+        known = c <= _MOST_CLUSTERS and n >= _LEAST_CLUSTERED
+        return _CLUSTERS_SHARE * n / (n + PRIOR_ROWS * c) if known else 0.0
+
+    @cached_property
+    def clusters(self) -> ClusteredSource | None:
+        """Where the classes of the sample lie; None where clusters do not count."""
+        if not self.clusters_share:
+            return None
+        scores = np.concatenate(self._sample_scores())
+        return ClusteredSource.learn(scores, self.labels, self.logits.argmax(axis=1))
 
     @cached_property
     def moved_rows(self) -> MovedRows:
@@ -244,15 +241,3 @@ def _ranking(odds: FloatArray, correct: NDArray[np.bool_]) -> float:
     ranks = (np.cumsum(count) - (count - 1) / 2)[place]  # ties share their mean rank
     auc = (ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong)
     return float(np.clip(2 * auc - 1, 0.0, 1.0))
-
-
-def _reactivity(scores: FloatArray, top: NDArray[np.intp], threshold: float) -> float:
-    """Return the fall of confidence over that of thresholded confidence when logits are only flattened."""
-
-    def read(factor: float) -> tuple[float, float]:
-        odds = top_two(factor * scores, top)[2].astype(np.float64)
-        return float(np.mean(sigmoid(odds))), float(np.mean(odds >= threshold))
-
-    base = np.array(read(1.0))
-    falls = sum(base - np.array(read(factor)) for factor in _FLATTENINGS)
-    return float(falls[0] / falls[1]) if falls[1] > 0 else _MOST_REACTIVITY

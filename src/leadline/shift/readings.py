@@ -1,0 +1,131 @@
+"""What each row of a target says of itself under each explanation of the target, and what these sayings count for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leadline.data.outputs import FloatArray
+from leadline.numeric import Array, read, sigmoid, top_two
+from leadline.shift.calibration import gaps_at, reaches
+from leadline.shift.clusters import Adapted, Clusters
+from leadline.shift.source import SourceProfile
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """What the rows of a target are read with: the source's knowledge, adapted to the target as a whole.
+
+    Attributes
+    ----------
+    restoring, reweighting
+        Shapes (c,): biases that give the target the source's class shares, and its outputs the estimated ones.
+    clusters
+        As they are in the target; None where the source has none.
+    """
+
+    restoring: Array
+    reweighting: Array
+    clusters: Adapted | None
+
+    def mixed(self, other: Adaptation, share: float) -> Adaptation:
+        """Return this adaptation on the way to another, of which ``share`` counts."""
+        clusters = None
+        if self.clusters is not None and other.clusters is not None:
+            pairs = zip(self.clusters, other.clusters, strict=True)
+            clusters = Adapted(*(mine.mixed(theirs, share) for mine, theirs in pairs))
+        return Adaptation(
+            restoring=(1 - share) * self.restoring + share * other.restoring,
+            reweighting=(1 - share) * self.reweighting + share * other.reweighting,
+            clusters=clusters,
+        )
+
+    def to_state(self) -> dict[str, Array]:
+        """Return the arrays by name."""
+        state = {"restoring": self.restoring, "reweighting": self.reweighting}
+        if self.clusters is not None:
+            for kind, clusters in zip(Adapted._fields, self.clusters, strict=True):
+                state |= {f"{kind}_{name}": values for name, values in clusters._asdict().items()}
+        return state
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Array]) -> Self:
+        """Return the adaptation whose arrays these are."""
+        clusters = None
+        if "followed_centres" in state:
+            kinds = ((state[f"{kind}_{name}"] for name in Clusters._fields) for kind in Adapted._fields)
+            clusters = Adapted(*(Clusters(*parts) for parts in kinds))
+        return cls(state["restoring"], state["reweighting"], clusters)
+
+
+def row_readings(
+    profile: SourceProfile, scores: FloatArray, predicted: NDArray[np.intp], adaptation: Adaptation
+) -> dict[str, Array]:
+    """Return the readings of each row, shape (n,) each, given calibrated log-probabilities and predicted classes.
+
+    ``confidence``; ``restored``, the probability of the predicted class once the class shares are the source's again;
+    ``reweighted``, what it would be if label shift were all that happened; with more than a few classes
+    ``thresholded``, whether minus the entropy reaches the source's threshold; and where the source has clusters what
+    they say, as they are, as frequent as the target shows them, and where it shows them. Probabilities of the softmax
+    are moved by what confidence misses of the source's accuracy at the same log-odds.
+    """
+    odds = top_two(scores, predicted)[2]
+    gaps = gaps_at(odds, profile.gap_edges, profile.gaps)
+    biases = {"restored": adaptation.restoring, "reweighted": adaptation.reweighting}
+    found = {"confidence": sigmoid(odds)}
+    found |= {name: read(scores, classes=predicted, bias=bias).probability for name, bias in biases.items()}
+    found = {name: np.clip(values + gaps, 0.0, 1.0) for name, values in found.items()}
+    if profile.few_classes < 1.0:
+        entropy = read(scores, entropy=True).negative_entropy
+        found["thresholded"] = reaches(entropy, profile.entropy_threshold).astype(np.float64)
+    if adaptation.clusters is not None:
+        assert profile.clusters is not None
+        points = profile.clusters.points(scores)
+        for name, clusters in zip(
+            ("", *Adapted._fields), (profile.clusters.clusters, *adaptation.clusters), strict=True
+        ):
+            found[_of_clusters(name)] = clusters.probability(points, predicted)
+    return found
+
+
+def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
+    """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
+    few, share = profile.few_classes, profile.clusters_share
+    and_more = read["confidence"]
+    if few < 1.0:
+        and_more = few * and_more + (1 - few) * read["thresholded"]
+    of_softmax = _weighted(weights, read["confidence"], read["reweighted"], and_more, read["restored"])
+    if not share:
+        return of_softmax
+    as_is, reshared, followed = (read[_of_clusters(name)] for name in ("", *Adapted._fields))
+    return np.asarray((1 - share) * of_softmax + share * _weighted(weights, as_is, reshared, as_is, followed))
+
+
+def gaps_of_readings(profile: SourceProfile) -> dict[str, float]:
+    """Return what readings miss of the accuracy on the source itself, by name.
+
+    Thresholds are set so that they miss nothing, and confidence is moved so that it does not.
+    """
+    gaps = dict.fromkeys(("confidence", "reweighted", "thresholded"), 0.0) | {"restored": profile.restored_gap}
+    if profile.clusters is None:
+        return gaps
+    return gaps | dict.fromkeys(map(_of_clusters, ("", *Adapted._fields)), profile.clusters.gap)
+
+
+def correction(profile: SourceProfile, weights: Array) -> float:
+    """Return what the readings, counting so much, miss of the accuracy on the source itself."""
+    return float(combined(profile, {name: np.asarray(gap) for name, gap in gaps_of_readings(profile).items()}, weights))
+
+
+def _weighted(weights: Array, *readings: Array) -> Array:
+    """Return readings under no, and under each, explanation by what these count for."""
+    return np.asarray(sum(weight * values for weight, values in zip(weights, readings, strict=True)))
+
+
+def _of_clusters(kind: str) -> str:
+    """Return the name of the reading of clusters of a kind."""
+    return f"clusters_{kind}" if kind else "clusters"
