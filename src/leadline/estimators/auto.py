@@ -14,10 +14,9 @@ from leadline.estimators.groups import ALL
 from leadline.estimators.integrity import require
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
-from leadline.numeric import softmax
 from leadline.results.performance import Performance, expected_auc, matched
 from leadline.shift.judgement import Judgement
-from leadline.shift.readings import Adaptation, combined, correction, row_readings
+from leadline.shift.readings import Adaptation, class_probabilities, combined, correction, row_readings
 from leadline.shift.source import SourceProfile
 
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
@@ -157,24 +156,20 @@ class Auto(Estimator):
 
         Notes
         -----
-        Each row is spread over the classes by its probabilities: after the class frequencies have been restored
-        (collapse), reweighted (label shift) or as they are (label shift and more), in the proportion in which each is
-        believed. All mistakes are then made more or less frequent alike, so that the accuracy is that of
-        :meth:`estimate`.
+        Each row is spread over the classes by its probabilities: those of the softmax and those of clusters, adapted to
+        the target by each explanation as far as that is believed. All mistakes are then made more or less frequent
+        alike, so that the accuracy is that of :meth:`estimate`.
         """
         target = self._target(logits)
         driven = self._drive(InMemory(target))
         estimate, state = driven.estimate(ALL, confidence_level), driven.state()
-        assert driven.whole is not None
-        explained = driven.whole.explained
-        weights = explained.label_shift_weight, explained.collapse_weight
-        confusion = np.zeros((self.n_classes_, self.n_classes_))
+        # However little moved, rows are spread by what explains it: a rare class that became common is known by it.
+        beliefs = np.append(0.0, state["weights"][1:] / max(state["weights"][1:].sum(), np.finfo(float).tiny))
+        adaptation, confusion = Adaptation.from_state(state), np.zeros((self.n_classes_, self.n_classes_))
         odds, positive = [], []
         for block in row_blocks(target):
             scores = self.source_.log_probabilities(block)
-            probabilities = (1.0 - sum(weights)) * softmax(scores)
-            for weight, bias in zip(weights, (state["reweighting"], state["restoring"]), strict=True):
-                probabilities += weight * softmax(scores + bias.astype(scores.dtype))
+            probabilities = class_probabilities(self.source_, scores, adaptation, beliefs)
             np.add.at(confusion.T, block.argmax(axis=1), probabilities)
             if self.n_classes_ == 2:
                 odds.append(scores[:, 1] - scores[:, 0])

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray
-from leadline.numeric import Array, read, sigmoid, top_two
+from leadline.numeric import Array, probabilities, read, sigmoid, top_two
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.clusters import Adapted, Clusters
 from leadline.shift.source import SourceProfile
+
+#: The readings of clusters: as they are, and adapted.
+_OF_CLUSTERS = ("clusters", *(f"clusters_{kind}" for kind in Adapted._fields))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +88,8 @@ def row_readings(
     if adaptation.clusters is not None:
         assert profile.clusters is not None
         points = profile.clusters.points(scores)
-        for name, clusters in zip(
-            ("", *Adapted._fields), (profile.clusters.clusters, *adaptation.clusters), strict=True
-        ):
-            found[_of_clusters(name)] = clusters.probability(points, predicted)
+        for name, clusters in zip(_OF_CLUSTERS, (profile.clusters.clusters, *adaptation.clusters), strict=True):
+            found[name] = clusters.probability(points, predicted)
     return found
 
 
@@ -98,11 +99,26 @@ def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) 
     and_more = read["confidence"]
     if few < 1.0:
         and_more = few * and_more + (1 - few) * read["thresholded"]
-    of_softmax = _weighted(weights, read["confidence"], read["reweighted"], and_more, read["restored"])
+    of_softmax = _explained(weights, read["confidence"], read["reweighted"], read["restored"], and_more)
     if not share:
         return of_softmax
-    as_is, reshared, followed = (read[_of_clusters(name)] for name in ("", *Adapted._fields))
-    return np.asarray((1 - share) * of_softmax + share * _weighted(weights, as_is, reshared, as_is, followed))
+    of_clusters = _explained(weights, *(read[name] for name in _OF_CLUSTERS))
+    return (1 - share) * of_softmax + share * of_clusters
+
+
+def class_probabilities(profile: SourceProfile, scores: FloatArray, adaptation: Adaptation, weights: Array) -> Array:
+    """Return the probability of every class for each row, shape (n, c), given its calibrated log-probabilities.
+
+    What :func:`combined` says of the predicted class, without thresholds and without the corrections by what readings
+    miss on the source, of which nobody knows to which class they belong.
+    """
+    biases = np.zeros_like(adaptation.restoring), adaptation.reweighting, adaptation.restoring
+    of_softmax = _explained(weights, *(probabilities(scores + bias, 1.0) for bias in biases))
+    if profile.clusters is None or adaptation.clusters is None:
+        return of_softmax
+    share, points = profile.clusters_share, profile.clusters.points(scores)
+    clusters = profile.clusters.clusters, *adaptation.clusters
+    return (1 - share) * of_softmax + share * _explained(weights, *(each.beliefs(points) for each in clusters))
 
 
 def gaps_of_readings(profile: SourceProfile) -> dict[str, float]:
@@ -113,7 +129,7 @@ def gaps_of_readings(profile: SourceProfile) -> dict[str, float]:
     gaps = dict.fromkeys(("confidence", "reweighted", "thresholded"), 0.0) | {"restored": profile.restored_gap}
     if profile.clusters is None:
         return gaps
-    return gaps | dict.fromkeys(map(_of_clusters, ("", *Adapted._fields)), profile.clusters.gap)
+    return gaps | dict.fromkeys(_OF_CLUSTERS, profile.clusters.gap)
 
 
 def correction(profile: SourceProfile, weights: Array) -> float:
@@ -121,11 +137,10 @@ def correction(profile: SourceProfile, weights: Array) -> float:
     return float(combined(profile, {name: np.asarray(gap) for name, gap in gaps_of_readings(profile).items()}, weights))
 
 
-def _weighted(weights: Array, *readings: Array) -> Array:
-    """Return readings under no, and under each, explanation by what these count for."""
+def _explained(
+    weights: Array, as_is: Array, label_shift: Array, collapse: Array, label_shift_and_more: Array | None = None
+) -> Array:
+    """Return readings by what each explanation counts for; label shift and more reads rows as they are by default."""
+    and_more = as_is if label_shift_and_more is None else label_shift_and_more
+    readings = as_is, label_shift, and_more, collapse
     return np.asarray(sum(weight * values for weight, values in zip(weights, readings, strict=True)))
-
-
-def _of_clusters(kind: str) -> str:
-    """Return the name of the reading of clusters of a kind."""
-    return f"clusters_{kind}" if kind else "clusters"
