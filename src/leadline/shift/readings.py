@@ -96,10 +96,11 @@ def row_readings(
 def combined(profile: SourceProfile, read: Mapping[str, Array], weights: Array) -> Array:
     """Return the probability that each row is right, shape (n,), given its readings and what they count for."""
     few, share = profile.few_classes, profile.clusters_share
-    and_more = read["confidence"]
-    if few < 1.0:
+    and_more, label_shift = read["confidence"], read["reweighted"]
+    if few < 1.0:  # rows tell little of how frequent many classes are
         and_more = few * and_more + (1 - few) * read["thresholded"]
-    of_softmax = _explained(weights, read["confidence"], read["reweighted"], read["restored"], and_more)
+        label_shift = few * label_shift + (1 - few) * and_more
+    of_softmax = _explained(weights, read["confidence"], label_shift, read["restored"], and_more)
     if not share:
         return of_softmax
     of_clusters = _explained(weights, *(read[name] for name in _OF_CLUSTERS))
