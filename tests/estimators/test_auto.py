@@ -268,6 +268,18 @@ def test_where_nothing_moved_the_interval_is_what_sampling_allows(n: int) -> Non
     assert np.mean(widths) < 2 * (1.645 * sampling + 0.025)
 
 
+def test_few_rows_of_many_classes_tell_little_of_how_frequent_they_are() -> None:
+    """Three rows of each class: class frequencies that explain a target best are far off, though nothing moved."""
+    errors = []
+    for seed in range(4):
+        source, labels = classifier(250, 77, seed, signal=3.0)
+        target, truth = classifier(3000, 77, 100 + seed, signal=3.0)
+        estimate = ll.Auto().fit(source, labels).estimate(target)
+        assert estimate.shift is not None
+        errors.append(estimate.accuracy - accuracy(target, truth))
+    assert np.mean(np.abs(errors)) < 0.05
+
+
 def test_calibration_is_that_of_all_rows_and_not_of_the_sample_that_is_kept() -> None:
     for c in (2, 20):
         source, labels = classifier(60_000, c, 0, signal=1.0)

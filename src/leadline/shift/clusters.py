@@ -17,11 +17,12 @@ from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, of_class
 from leadline.rowwise import WORTH_IT_FROM
 
+MOST_ROWS = 5_000  # of a source that clusters are learned from; more only say how well they know it
 PRIOR_ROWS = 10.0  # rows that the average of all classes counts as in what is said of one
 _FREEDOM = 5  # of the t distributions: outliers of a class are common; 3, 10 and 20 do alike
 _FOLDS = 5
 _ROWS = 1_000  # of a target, that clusters are adapted to
-_FITS, _MOVES, _RESHARINGS = 10, 25, 30  # steps of expectation maximisation
+_FITS, _MOVES, _RESHARINGS = 5, 25, 30  # steps of expectation maximisation
 _HELD = 0.03  # what clusters as they were count for, as a share of the rows that move them; .01 to .3 do alike
 _HELD_SHARES = 0.02  # the same of class shares
 _LEAST_VARIANCE = 1e-6  # within classes, as a share of the whole
@@ -152,14 +153,15 @@ class ClusteredSource:
         labels, predicted
             Shapes (n,): true and predicted classes.
         """
-        probable, fold = np.empty(len(rows)), np.arange(len(rows)) % _FOLDS
+        some, classes = rows[:MOST_ROWS], labels[:MOST_ROWS]
+        whitening, clusters = _learned(some, classes)
+        points, fold = _points(rows, whitening), np.arange(len(some)) % _FOLDS
+        probable = clusters.probability(points, predicted)
         for number in range(_FOLDS):
-            left_out = fold == number
-            whitening, clusters = _learned(rows[~left_out], labels[~left_out])
-            probable[left_out] = clusters.probability(_points(rows[left_out], whitening), predicted[left_out])
-        whitening, clusters = _learned(rows, labels)
-        own = Adapted.to(_points(rows, whitening), clusters)
-        return cls(whitening, clusters, own, float(np.mean(predicted == labels) - probable.mean()))
+            left_out = np.flatnonzero(fold == number)
+            known, there = _learned(some[fold != number], classes[fold != number])
+            probable[left_out] = there.probability(_points(rows[left_out], known), predicted[left_out])
+        return cls(whitening, clusters, Adapted.to(points, clusters), float(np.mean((predicted == labels) - probable)))
 
     def points(self, rows: FloatArray) -> Array:
         """Return the points of rows, shapes (n, k) and (n, c)."""
@@ -194,8 +196,10 @@ def _learned(rows: FloatArray, labels: IntArray) -> tuple[Array, Clusters]:
     points = centred @ whitening
     centres, weights, spreads = centres @ whitening, np.ones(n), np.ones(c)
     without_own = (counts / np.maximum(counts - 1, 1))[labels]  # squared distances from a centre without the row
+    lengths = _lengths(points)
     for _ in range(_FITS):
-        squares = ((points - centres[labels]) ** 2).sum(axis=1) * without_own / (c - 1)
+        along = np.einsum("ik,ik->i", points, centres[labels])
+        squares = np.maximum(lengths - 2.0 * along + _lengths(centres)[labels], 0.0) * without_own / (c - 1)
         by_class = np.bincount(labels, weights=weights * squares, minlength=c)
         spreads = (by_class + PRIOR_ROWS * by_class.sum() / n) / (counts + PRIOR_ROWS)
         spreads = np.maximum(spreads, _LEAST_VARIANCE)

@@ -15,6 +15,7 @@ from leadline.numeric import Array, log_softmax, read, sigmoid, top_two
 from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.calibration import fit_bias, fit_gaps, fit_temperature, gaps_at, matching_threshold
 from leadline.shift.cells import TopTwo
+from leadline.shift.clusters import MOST_ROWS as MOST_CLUSTERED
 from leadline.shift.clusters import PRIOR_ROWS, ClusteredSource
 from leadline.shift.moved_rows import MovedRows
 from leadline.shift.priors import restoring_bias
@@ -181,7 +182,7 @@ class SourceProfile:
     @property
     def clusters_share(self) -> float:
         """What clusters count for beside the softmax: less, the fewer rows there are of each class."""
-        n, c = self.logits.shape
+        n, c = min(len(self.logits), MOST_CLUSTERED), len(self.marginal)
         known = c <= _MOST_CLUSTERS and n >= _LEAST_CLUSTERED
         return _CLUSTERS_SHARE * n / (n + PRIOR_ROWS * c) if known else 0.0
 
