@@ -3,7 +3,7 @@
     python docs/studies/trust_figure.py docs/images/estimates.png
 
 Draws every pair of the files that trust.py writes: of the suites that `auto` was designed with, and of the
-families that were built after that.
+families that anyone can build.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ import numpy as np
 from leadline.report.style import COLOURS, QUIET, new_figure, save, styled, tidy
 
 KINDS = {
-    "images": ("cifar10c", "mnist", "glyphs"),
-    "text and files": ("amazon_blitzer", "banking77", "filetypes", "languages", "sections"),
+    "images": ("cifar10c", "mnist", "glyphs", "images"),
+    "text and files": ("amazon_blitzer", "banking77", "filetypes", "languages", "sections", "snippets", "spam"),
     "graphs": ("citation_domains",),
-    "tables": ("birdstrikes", "census", "diamonds", "letters", "elec", "flights_carrier", "flights_delay", "gas"),
-}
+    "tables": (
+        "birdstrikes", "census", "covertype", "diamonds", "elec", "flights_carrier", "flights_delay", "gas",
+        "households", "landsat", "letters", "splice", "weather",
+    ),
+}  # fmt: skip
 PANELS = {"ac": "what the model's confidence says", "auto": "what Leadline says"}
 
 
