@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from scipy.stats import multivariate_t
 import leadline as ll
 from leadline.estimators.passes import judge_rows
 from leadline.estimators.sources import learn_profile
+from leadline.numeric import of_class
 from leadline.rowwise import WORTH_IT_FROM
 from leadline.shift.clusters import Adapted, ClusteredSource, Clusters
 from leadline.shift.readings import Adaptation
@@ -32,7 +35,7 @@ def learned(logits: Array, labels: NDArray[np.int64]) -> ClusteredSource:
 
 def told(source: ClusteredSource, clusters: Clusters, logits: Array) -> Array:
     """Return what clusters say of the predicted class of each row."""
-    return clusters.probability(source.points(logits), logits.argmax(axis=1))
+    return of_class(clusters.beliefs(source.points(logits)), logits.argmax(axis=1))
 
 
 def some_clusters(c: int) -> Clusters:
@@ -59,11 +62,21 @@ def test_beliefs_are_those_of_t_distributions(c: int) -> None:
 @pytest.mark.parametrize("c", [2, 3, 10, 101])
 def test_compiled_loops_say_what_numpy_says(c: int) -> None:
     clusters, rng = some_clusters(c), np.random.default_rng(1)
+    source = replace(learned(*classifier(10 * c, c, 0)), clusters=clusters)
+    adapted = Adapted(
+        clusters._replace(shares=rng.dirichlet(np.ones(c))), clusters._replace(spreads=rng.random(c) + 0.1)
+    )
     scales = rng.choice([0.1, 3.0, 1e4], size=(WORTH_IT_FROM // c + 7, 1))
-    points = scales * rng.normal(size=(len(scales), c))
-    classes = rng.integers(c, size=len(points))
-    plain = clusters.beliefs(points)[np.arange(len(points)), classes]
-    np.testing.assert_allclose(clusters.probability(points, classes), plain, rtol=1e-9, atol=1e-90)
+    rows, classes = scales * rng.normal(size=(len(scales), c)), rng.integers(c, size=len(scales))
+    for each, compiled in zip((clusters, *adapted), source.probabilities(rows, adapted, classes), strict=True):
+        plain = each.beliefs(source.points(rows))[np.arange(len(rows)), classes]
+        np.testing.assert_allclose(compiled, plain, rtol=1e-8, atol=1e-90)
+    few = slice(0, WORTH_IT_FROM // c // 2)
+    np.testing.assert_allclose(
+        source.probabilities(rows[few], adapted, classes[few]),
+        [part[few] for part in source.probabilities(rows, adapted, classes)],
+        rtol=1e-8, atol=1e-90,
+    )  # fmt: skip
 
 
 def test_beliefs_are_finite_however_far_and_however_rare() -> None:

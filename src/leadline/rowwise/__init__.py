@@ -6,7 +6,7 @@ compiler. Logits, float32 or float64, are read where they are; sums are in float
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,30 +210,54 @@ def assign(logits: Matrix, temperature: float, potentials: Array) -> Assigned:
     return found
 
 
-def cluster_probability(
-    points: Array, centres: Array, scales: Array, weights: Array, power: int, least: float, classes: NDArray[np.intp]
-) -> Array:
-    """Return what :meth:`leadline.shift.clusters.Clusters.probability` does, for points of shape (n, k).
+class Densities(NamedTuple):
+    """Clusters of points as t distributions, each a power of 1 + squared distance x scale.
+
+    Attributes
+    ----------
+    centres
+        Shape (c, k).
+    scales, weights
+        Shapes (c,): of the squared distances, and what the clusters count for.
+    power
+        The exponent, in halves.
+    least
+        What no density is held to be less of than that of the likeliest cluster.
+    """
+
+    centres: Array
+    scales: Array
+    weights: Array
+    power: int
+    least: float
+
+
+def cluster_probabilities(
+    rows: Matrix, whitening: Array, densities: Sequence[Densities], classes: NDArray[np.intp]
+) -> list[Array]:
+    """Return the probability of the class of each row, shape (n,), among each of several sets of clusters.
 
     Parameters
     ----------
-    points, classes
-        Shapes (n, k) and (n,).
-    centres, scales, weights
-        Shapes (c, k), (c,) and (c,): of the clusters.
-    power, least
-        Of the density, in halves, and what none is less of than that of the likeliest class.
+    rows, classes
+        Shapes (n, c) and (n,).
+    whitening
+        Shape (c, k): makes points of rows.
+    densities
+        The sets of clusters, one for each class.
     """
     loops = load_loops(_CLUSTER_LOOPS)
 
-    held = least ** (1.0 / power)
-    found, norms, products = np.empty(len(points)), np.einsum("jk,jk->j", centres, centres), points @ centres.T
+    found = [np.empty(len(rows)) for _ in densities]
+    norms = [np.einsum("jk,jk->j", each.centres, each.centres) for each in densities]
 
-    def work(rows: slice) -> None:
-        some = points[rows], products[rows]
-        loops.probability(*some, norms, scales, weights, power, held, classes[rows], found[rows])
+    def work(part: slice) -> None:
+        points = np.asarray(rows[part] @ whitening, dtype=np.float64)
+        for (centres, scales, weights, power, least), norm, probable in zip(densities, norms, found, strict=True):
+            held, products = least ** (1.0 / power), points @ centres.T
+            loops.probability(points, products, norm, scales, weights, power, held, classes[part], probable[part])
 
-    _over_rows(work, *points.shape)
+    _over_rows(work, *rows.shape)
     return found
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leadline import rowwise
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, of_class
-from leadline.rowwise import WORTH_IT_FROM
+from leadline.rowwise import WORTH_IT_FROM, Densities
 
 MOST_ROWS = 5_000  # of a source that clusters are learned from; more only say how well they know it
 PRIOR_ROWS = 10.0  # rows that the average of all classes counts as in what is said of one
@@ -26,7 +26,7 @@ _FITS, _MOVES, _RESHARINGS = 5, 25, 30  # steps of expectation maximisation
 _HELD = 0.03  # what clusters as they were count for, as a share of the rows that move them; .01 to .3 do alike
 _HELD_SHARES = 0.02  # the same of class shares
 _LEAST_VARIANCE = 1e-6  # within classes, as a share of the whole
-_LEAST_SHARE, _LEAST_POWER = 1e-9, 1e-100  # no logarithm is infinite, and no sum of beliefs zero
+_LEAST_SHARE, _LEAST_DENSITY = 1e-9, 1e-100  # no logarithm is infinite, and no sum of beliefs zero
 
 
 class Clusters(NamedTuple):
@@ -56,28 +56,19 @@ class Clusters(NamedTuple):
 
     def _beliefs(self, squares: Array) -> Array:
         """Return the probability of each class by the squared distances from the centres, both of shape (n, c)."""
-        scales, weights, power = self._terms
+        _, scales, weights, power, least = self.densities
         apart = 1.0 + squares * scales
         exponents = 0.5 * power * np.log(apart.min(axis=1, keepdims=True) / apart)
-        beliefs = weights * np.exp(np.maximum(exponents, np.log(_LEAST_POWER)))
+        beliefs = weights * np.exp(np.maximum(exponents, np.log(least)))
         return np.asarray(beliefs / beliefs.sum(axis=1, keepdims=True))
 
-    def probability(self, points: Array, classes: NDArray[np.intp]) -> Array:
-        """Return the probability of one class for each point, shapes (n, k), (n,) and (n,)."""
-        if points.size >= WORTH_IT_FROM:
-            return rowwise.cluster_probability(points, self.centres, *self._terms, _LEAST_POWER, classes)
-        return of_class(self.beliefs(points), classes)
-
     @property
-    def _terms(self) -> tuple[Array, Array, int]:
-        """One over freedom and spread, what classes count for, and the power of the density, in halves.
-
-        The density of a t distribution is a power of 1 + distance^2 / (freedom spread).
-        """
+    def densities(self) -> Densities:
+        """The clusters as the t distributions that they are."""
         axes = len(self.shares) - 1
         heights = np.log(np.maximum(self.shares, _LEAST_SHARE)) - 0.5 * axes * np.log(self.spreads)
-        weights = np.maximum(np.exp(heights - heights.max()), _LEAST_POWER)
-        return 1.0 / (_FREEDOM * self.spreads), weights, _FREEDOM + axes
+        weights = np.maximum(np.exp(heights - heights.max()), _LEAST_DENSITY)
+        return Densities(self.centres, 1.0 / (_FREEDOM * self.spreads), weights, _FREEDOM + axes, _LEAST_DENSITY)
 
     def reshared(self, points: Array) -> Clusters:
         """Return clusters as frequent as points, shape (n, k), say: only how frequent the classes are has changed."""
@@ -155,17 +146,30 @@ class ClusteredSource:
         """
         some, classes = rows[:MOST_ROWS], labels[:MOST_ROWS]
         whitening, clusters = _learned(some, classes)
-        points, fold = _points(rows, whitening), np.arange(len(some)) % _FOLDS
-        probable = clusters.probability(points, predicted)
+        (probable,) = _probabilities(rows, whitening, [clusters], predicted)
+        fold = np.arange(len(some)) % _FOLDS
         for number in range(_FOLDS):
             left_out = np.flatnonzero(fold == number)
             known, there = _learned(some[fold != number], classes[fold != number])
-            probable[left_out] = there.probability(_points(rows[left_out], known), predicted[left_out])
-        return cls(whitening, clusters, Adapted.to(points, clusters), float(np.mean((predicted == labels) - probable)))
+            (probable[left_out],) = _probabilities(rows[left_out], known, [there], predicted[left_out])
+        own = Adapted.to(_points(rows, whitening), clusters)
+        return cls(whitening, clusters, own, float(np.mean((predicted == labels) - probable)))
 
     def points(self, rows: FloatArray) -> Array:
         """Return the points of rows, shapes (n, k) and (n, c)."""
         return _points(rows, self.whitening)
+
+    def probabilities(self, rows: FloatArray, adapted: Adapted, predicted: NDArray[np.intp]) -> list[Array]:
+        """Return the probability of the predicted class of each row, shape (n,): by clusters as they are, and adapted.
+
+        Parameters
+        ----------
+        rows, predicted
+            Shapes (n, c) and (n,).
+        adapted
+            The clusters in the target.
+        """
+        return _probabilities(rows, self.whitening, [self.clusters, *adapted], predicted)
 
     def adapted(self, points: Array) -> Adapted:
         """Return the clusters as points of a target, shape (n, k), show them: moved as the source does not show."""
@@ -227,6 +231,16 @@ def _means(points: Array, counts: NDArray[np.intp], weights: Array) -> Array:
     return means
 
 
+def _probabilities(
+    rows: FloatArray, whitening: Array, clusters: list[Clusters], classes: NDArray[np.intp]
+) -> list[Array]:
+    """Return the probability of the class of each row, shape (n,), among each of several sets of clusters."""
+    if rows.size >= WORTH_IT_FROM:
+        return rowwise.cluster_probabilities(rows, whitening, [each.densities for each in clusters], classes)
+    points = _points(rows, whitening)
+    return [of_class(each.beliefs(points), classes) for each in clusters]
+
+
 def _points(rows: FloatArray, whitening: Array) -> Array:
     return np.asarray(rows @ whitening, dtype=np.float64)
 
@@ -237,5 +251,8 @@ def _lengths(points: Array) -> Array:
 
 
 def _squared_distances(points: Array, lengths: Array, centres: Array) -> Array:
-    """Return the squared distances of points, shape (n, k), of these squared lengths, from centres: shape (n, c)."""
-    return np.asarray(np.maximum(lengths[:, None] - 2.0 * (points @ centres.T) + _lengths(centres), 0.0))
+    """Return the squared distances of points, shape (n, k), of these squared lengths, from centres: shape (n, c).
+
+    By columns: along short rows NumPy takes ten times as long.
+    """
+    return np.asarray(np.maximum(lengths - 2.0 * (centres @ points.T) + _lengths(centres)[:, None], 0.0).T)

@@ -87,9 +87,8 @@ def row_readings(
         found["thresholded"] = reaches(entropy, profile.entropy_threshold).astype(np.float64)
     if adaptation.clusters is not None:
         assert profile.clusters is not None
-        points = profile.clusters.points(scores)
-        for name, clusters in zip(_OF_CLUSTERS, (profile.clusters.clusters, *adaptation.clusters), strict=True):
-            found[name] = clusters.probability(points, predicted)
+        probable = profile.clusters.probabilities(scores, adaptation.clusters, predicted)
+        found |= dict(zip(_OF_CLUSTERS, probable, strict=True))
     return found
 
 
