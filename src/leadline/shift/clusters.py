@@ -146,14 +146,13 @@ class ClusteredSource:
         """
         some, classes = rows[:MOST_ROWS], labels[:MOST_ROWS]
         whitening, clusters = _learned(some, classes)
-        (probable,) = _probabilities(rows, whitening, [clusters], predicted)
-        fold = np.arange(len(some)) % _FOLDS
+        points, fold = _points(rows, whitening), np.arange(len(some)) % _FOLDS
+        probable = of_class(clusters.beliefs(points), predicted)
         for number in range(_FOLDS):
             left_out = np.flatnonzero(fold == number)
             known, there = _learned(some[fold != number], classes[fold != number])
-            (probable[left_out],) = _probabilities(rows[left_out], known, [there], predicted[left_out])
-        own = Adapted.to(_points(rows, whitening), clusters)
-        return cls(whitening, clusters, own, float(np.mean((predicted == labels) - probable)))
+            probable[left_out] = of_class(there.beliefs(_points(rows[left_out], known)), predicted[left_out])
+        return cls(whitening, clusters, Adapted.to(points, clusters), float(np.mean((predicted == labels) - probable)))
 
     def points(self, rows: FloatArray) -> Array:
         """Return the points of rows, shapes (n, k) and (n, c)."""
@@ -169,7 +168,12 @@ class ClusteredSource:
         adapted
             The clusters in the target.
         """
-        return _probabilities(rows, self.whitening, [self.clusters, *adapted], predicted)
+        clusters = self.clusters, *adapted
+        if rows.size >= WORTH_IT_FROM:
+            densities = [each.densities for each in clusters]
+            return rowwise.cluster_probabilities(rows, self.whitening, densities, predicted)
+        points = self.points(rows)
+        return [of_class(each.beliefs(points), predicted) for each in clusters]
 
     def adapted(self, points: Array) -> Adapted:
         """Return the clusters as points of a target, shape (n, k), show them: moved as the source does not show."""
@@ -229,16 +233,6 @@ def _means(points: Array, counts: NDArray[np.intp], weights: Array) -> Array:
     sums, totals = (np.add.reduceat(amounts, starts) for amounts in (weights[:, None] * points, weights))
     means[present] = sums / totals[:, None]
     return means
-
-
-def _probabilities(
-    rows: FloatArray, whitening: Array, clusters: list[Clusters], classes: NDArray[np.intp]
-) -> list[Array]:
-    """Return the probability of the class of each row, shape (n,), among each of several sets of clusters."""
-    if rows.size >= WORTH_IT_FROM:
-        return rowwise.cluster_probabilities(rows, whitening, [each.densities for each in clusters], classes)
-    points = _points(rows, whitening)
-    return [of_class(each.beliefs(points), classes) for each in clusters]
 
 
 def _points(rows: FloatArray, whitening: Array) -> Array:
