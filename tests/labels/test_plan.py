@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,14 @@ def test_a_plan_that_contradicts_itself_is_refused(change: dict[str, object], re
 def test_wrong_options(model: ll.Auto, target: Outputs, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         plan_labels(model, target, **options)
+
+
+def test_the_checksum_of_another_plan_is_said_in_one_readable_line(model: ll.Auto, target: Outputs) -> None:
+    """Whatever is in the place of the checksum of a plan that somebody changed by hand."""
+    plan = replace(plan_labels(model, target, budget=20), checksum="a4d5\x7f\n335")
+    with pytest.raises(InputError, match="checksum a4d5 335") as refused:
+        ll.estimate_with_labels(model, target, plan, np.zeros(20, dtype=np.int64))
+    assert str(refused.value).isprintable()
 
 
 def test_likely_errors_are_errors_more_often(model: ll.Auto, make_outputs: Maker) -> None:

@@ -13,6 +13,7 @@ from scipy import optimize, special
 
 from leadline import make
 from leadline.data.outputs import Outputs
+from leadline.data.ranges import LARGEST
 from leadline.numeric import log_softmax, sigmoid
 from leadline.shift.calibration import TEMPERATURE_RANGE, fit_gaps, fit_temperature, gaps_at
 
@@ -137,3 +138,11 @@ def test_bins_that_equal_scores_leave_empty_have_the_gap_of_all() -> None:
     empty = np.bincount(np.searchsorted(edges, odds), minlength=len(gaps)) == 0
     assert empty.any()
     np.testing.assert_allclose(gaps[empty], correct.mean() - sigmoid(odds).mean())
+
+
+def test_gaps_of_the_largest_log_odds_can_be_kept() -> None:
+    """Odds of the largest logits, over a small temperature, are larger than any number that a model file may hold."""
+    odds = np.linspace(-1.0, 4.0, 200) * 1e3 * LARGEST
+    edges, gaps = fit_gaps(odds, np.arange(200) > 40)
+    assert np.abs(edges).max() <= LARGEST
+    assert np.isfinite(gaps_at(odds, edges, gaps)).all()

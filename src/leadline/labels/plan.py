@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from leadline.data.files import write_bytes
+from leadline.data.names import one_line
 from leadline.data.texts import parse_json
 from leadline.errors import InputError
 from leadline.estimators.base import Estimator
@@ -78,8 +79,9 @@ class LabelPlan:
                 "Make a plan for these."
             )
         if drawn.checksum != self.checksum:
+            wanted = one_line(self.checksum)
             raise InputError(
-                f"outputs must be those of the plan (checksum {self.checksum}), in the same order; got others "
+                f"outputs must be those of the plan (checksum {wanted}), in the same order; got others "
                 f"({drawn.checksum}). Make a plan for these."
             )
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leadline.data.outputs import FloatArray, IntArray
+from leadline.data.ranges import LARGEST
 from leadline.numeric import find_root, sigmoid
 
 # Far outside what real networks need (0.5 to 5), and where softmax still has a gradient to search along.
@@ -91,7 +92,7 @@ def fit_gaps(odds: FloatArray, correct: NDArray[np.bool_]) -> tuple[NDArray[np.f
         Shapes (b - 1,) and (b,): for :func:`gaps_at`.
     """
     n_bins = int(np.clip(len(odds) // _BIN_ROWS, 1, _MOST_BINS))
-    edges = np.asarray(np.quantile(odds, np.arange(1, n_bins) / n_bins), dtype=np.float64)
+    edges = np.asarray(np.quantile(odds, np.arange(1, n_bins) / n_bins), dtype=np.float64).clip(-LARGEST, LARGEST)
     missed = correct - sigmoid(odds)
     bins = np.searchsorted(edges, odds)
     rows, total = np.bincount(bins, minlength=n_bins), np.bincount(bins, weights=missed, minlength=n_bins)
