@@ -68,7 +68,7 @@ class Auto(Estimator):
     in collapse, pi the class frequencies estimated under label shift and pi_S the source's. R(pi) is the probability of
     the predicted class by Bayes' theorem if the classes were as frequent as pi, PRC(pi_S) that after a bias has given
     the target the class frequencies of the source. With more than ten classes, ATC's reading by entropy takes the place
-    of AC more and more under label shift and more.
+    of the first two more and more.
 
     With C the probability of the predicted class among clusters as they are, C(pi) as frequent as the target shows
     them and C* where it shows them, a third of the estimate is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*]; less
