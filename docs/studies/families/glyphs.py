@@ -115,9 +115,12 @@ def flattened(factor: float) -> Callable[[Tensor], Tensor]:
     return lambda x: 0.4 + factor * (x - 0.4)
 
 
-def occluded(side: int) -> Callable[[Tensor], Tensor]:
+def occluded(side: int, seed: int = 8) -> Callable[[Tensor], Tensor]:
+    """Return what hides a square of this side in each picture."""
+
     def apply(pictures: Tensor) -> Tensor:
-        corners = torch.randint(0, SIDE - side + 1, (len(pictures), 2), generator=torch.Generator().manual_seed(8))
+        places = pictures.shape[-1] - side + 1
+        corners = torch.randint(0, places, (len(pictures), 2), generator=torch.Generator().manual_seed(seed))
         covered = pictures.clone()
         for picture, (row, column) in zip(covered, corners.tolist(), strict=True):
             picture[:, row : row + side, column : column + side] = 0.5

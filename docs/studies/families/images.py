@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from common import arguments, write
 from downloads import file_in, from_npm
-from glyphs import Histograms, Recipe, blurred, compressed, flattened, noisy, trained
+from glyphs import Histograms, Recipe, blurred, compressed, flattened, noisy, occluded, trained
 from numpy.typing import NDArray
 from shifts import some_rows
 from torch import Tensor, nn
@@ -64,19 +64,6 @@ def turned(degrees: float, shift: int = 0) -> Callable[[Tensor], Tensor]:
     return apply
 
 
-def occluded(side: int) -> Callable[[Tensor], Tensor]:
-    """Return what hides a square of this side in each picture."""
-
-    def apply(pictures: Tensor) -> Tensor:
-        corners = torch.randint(0, SIDE - side + 1, (len(pictures), 2), generator=torch.Generator().manual_seed(5))
-        covered = pictures.clone()
-        for picture, (row, column) in zip(covered, corners.tolist(), strict=True):
-            picture[:, row : row + side, column : column + side] = 0.5
-        return covered
-
-    return apply
-
-
 def some_negatives(share: float) -> Callable[[Tensor], Tensor]:
     """Return what makes negatives of a share of the pictures."""
 
@@ -97,7 +84,7 @@ CORRUPTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "light": lambda x: (x + 0.25).clamp(max=1),
     "rotation": turned(30),
     "moved": turned(0, shift=4),
-    "occlusion": occluded(10),
+    "occlusion": occluded(10, seed=5),
     "jpeg": compressed(8),
     "negatives": some_negatives(1 / 3),
     "mirrored": lambda x: x.flip(3),
