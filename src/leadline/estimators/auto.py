@@ -71,7 +71,7 @@ class Auto(Estimator):
     of the first two more and more.
 
     With C the probability of the predicted class among clusters as they are, C(pi) as frequent as the target shows
-    them and C* where it shows them, a third of the estimate is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*]; less
+    them and C* where it shows them, a third of that is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*] instead; less
     with few rows of the source for each class, and none with more than 250 classes. A quarter of the whole is ALSA's,
     fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know less,
     and none with more than 250. At a distance u from the nearest explanation, another mix of sure and unsure rows

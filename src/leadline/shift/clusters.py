@@ -19,7 +19,7 @@ from leadline.rowwise import WORTH_IT_FROM, Densities
 
 MOST_ROWS = 5_000  # of a source that clusters are learned from; more only say how well they know it
 PRIOR_ROWS = 10.0  # rows that the average of all classes counts as in what is said of one
-_FREEDOM = 5  # of the t distributions: outliers of a class are common; 3, 10 and 20 do alike
+_FREEDOM = 5  # of the t distributions: outliers of a class are common; 3 and 10 do alike
 _FOLDS = 5
 _ROWS = 1_000  # of a target, that clusters are adapted to
 _FITS, _MOVES, _RESHARINGS = 5, 25, 30  # steps of expectation maximisation
