@@ -131,7 +131,7 @@ def test_new_frequencies_are_found_and_clusters_stay() -> None:
 
 @pytest.mark.parametrize(("scale", "bias"), [(0.5, 2.5), (1.0, 2.0), (0.5, 0.0), (2.0, 2.0)])
 def test_clusters_are_followed_where_confidence_is_misled(scale: float, bias: float) -> None:
-    """Logits flattened or sharpened, and drifted towards one class: the classes are as far apart as they were."""
+    """Logits flattened or sharpened, and drifted towards one class: the classes are as frequent as they were."""
     source = learned(*classifier(4000, 4, 0))
     logits, labels = classifier(4000, 4, 1)
     drifted = scale * logits + bias * np.eye(4)[0]
@@ -140,7 +140,8 @@ def test_clusters_are_followed_where_confidence_is_misled(scale: float, bias: fl
     there, as_it_was = (told(source, each, drifted).mean() + source.gap - truth for each in (followed, source.clusters))
     assert abs(there) < 0.06
     assert abs(there) < 0.6 * abs(as_it_was)
-    np.testing.assert_array_equal(followed.shares, source.clusters.shares)
+    points = source.points(drifted)[::4]
+    np.testing.assert_allclose(followed.beliefs(points).mean(axis=0), source.believed, atol=1e-5)
 
 
 @pytest.mark.parametrize("c", [2, 30])
@@ -189,7 +190,7 @@ def test_too_few_rows_and_too_many_classes_have_no_clusters(n: int, c: int) -> N
 def test_clusters_count_for_more_the_more_rows_there_are() -> None:
     profiles = [learn_profile(ll.Outputs(*classifier(n, 5, 0))) for n in (20, 200, 2000)]
     shares = [profile.clusters_share for profile in profiles]
-    assert 0.0 < shares[0] < shares[1] < shares[2] < 1 / 3
+    assert 0.0 < shares[0] < shares[1] < shares[2] < 1 / 2
 
 
 def test_what_a_target_is_read_with_survives_the_way_to_another_process() -> None:

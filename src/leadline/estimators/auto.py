@@ -17,11 +17,10 @@ from leadline.estimators.sums import Reduced, State
 from leadline.results.performance import Performance, expected_auc, matched
 from leadline.shift.judgement import Judgement
 from leadline.shift.readings import Adaptation, class_probabilities, combined, correction, row_readings
-from leadline.shift.source import SourceProfile
+from leadline.shift.source import MOST_CLASSES, SourceProfile
 
+_ANCHORS_SHARE = 0.25  # .15 to .4 do alike (docs/which-method.md)
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
-_ANCHORS_SHARE = 0.25  # 0.2 to 0.33 do alike, leave-one-suite-out (docs/which-method.md)
-_LEAST_SHARE = 0.01  # anchors of more than 250 classes take nearly all of the time, and would count for less than this
 
 
 def learn_anchors(source: SourceProfile) -> dict[str, Any]:
@@ -40,9 +39,8 @@ def learn_anchors(source: SourceProfile) -> dict[str, Any]:
 
 
 def anchors_share(source: SourceProfile) -> float:
-    """Return the share of ALSA's reading; none where it would be too small to matter."""
-    share = _ANCHORS_SHARE * source.few_classes
-    return share if share >= _LEAST_SHARE else 0.0
+    """Return the share of ALSA's reading."""
+    return _ANCHORS_SHARE * source.few_classes if len(source.marginal) <= MOST_CLASSES else 0.0
 
 
 class Auto(Estimator):
@@ -52,10 +50,10 @@ class Auto(Estimator):
     (label shift), confidence is reweighted to them; if the classifier is surer or less sure as well (label shift and
     more), confidence is read as it is; if it looks like a classifier that drifts towards some classes (collapse), the
     source's class frequencies are restored first. Belief moves smoothly between the three, and the nearer the target
-    is to the source, to calibrated confidence as it is. A third of that is what clusters of the source's logits say,
-    one for each class, adapted to the target in the same way: as frequent as it shows them, or where it shows them. The
-    result is averaged with ALSA's, whose anchors stay where they are. Each reading is moved by what it misses of the
-    accuracy on the source itself. Where no explanation fits, mistakes that confidence does not show are expected.
+    is to the source, to calibrated confidence as it is. Clusters of the source's logits, one for each class, count for
+    as much, adapted to the target in the same way: as frequent as it shows them, or where it shows them. The result is
+    averaged with ALSA's, whose anchors stay where they are. Each reading is moved by what it misses of the accuracy on
+    the source itself. The more anything moved, the more mistakes are expected that the outputs do not show.
 
     Notes
     -----
@@ -71,12 +69,10 @@ class Auto(Estimator):
     of the first two more and more.
 
     With C the probability of the predicted class among clusters as they are, C(pi) as frequent as the target shows
-    them and C* where it shows them, a third of that is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*] instead; less
-    with few rows of the source for each class, and none with more than 250 classes. A quarter of the whole is ALSA's,
-    fitted on the sample of the source that the model keeps; less with more than ten classes, where anchors know less,
-    and none with more than 250. At a distance u from the nearest explanation, another mix of sure and unsure rows
-    being one more, the share m u / (u + 0.1) (1 - r)^2 e of it is taken off, with e the error of the source and r how
-    well confidence ranks its mistakes.
+    them and C* where it shows them, half of that is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*] instead; less with
+    few rows of the source for each class. A quarter of the whole is ALSA's, fitted on the sample of the source that the
+    model keeps; less with more than ten classes, where anchors know less. With more than 250 classes neither counts. Of
+    an accuracy a that the outputs show, 0.08 m^2 a (1 - a) is taken off.
 
     Examples
     --------

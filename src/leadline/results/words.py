@@ -67,8 +67,8 @@ def remarks(estimate: Estimate) -> list[str]:
     hidden = found.get("hidden_mistakes", 0.0)
     if hidden > _NOTABLE_MISTAKES:
         told.append(
-            f"No explanation fits the target fully: the estimate is {100 * hidden:.0f} points lower for mistakes that "
-            "confidence does not show."
+            f"Targets that moved as far make more mistakes than their outputs show, mostly: the estimate is "
+            f"{100 * hidden:.1f} points lower for them."
         )
     carried = found.get("expected_gap", 0.0)
     if abs(carried) >= _LEAST_TOLD:

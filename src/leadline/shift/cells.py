@@ -37,26 +37,6 @@ def histogram(rows: TopTwo, edges: Array, c: int) -> Array:
     return np.array(tables) / (2 * len(top))
 
 
-def remixed(model: Array, target: Array) -> tuple[Array, float]:
-    """Return a histogram, shape (2, cells), with as many rows of each confidence as another, shape (2, cells), has.
-
-    And by how much that makes its rows worth less: as many rows as before over this are as good as rows that are drawn
-    so.
-
-    Examples
-    --------
-    >>> sure, unsure = np.array([0.0, 0.0, 0.0, 0.5]), np.array([0.25, 0.0, 0.0, 0.25])
-    >>> histograms = [np.array([some, some]) for some in (sure, unsure)]
-    >>> moved, factor = remixed(histograms[1], histograms[0])
-    >>> bool((moved == histograms[0]).all()), factor
-    (True, 2.0)
-    """
-    by_bin = model.reshape(2, -1, N_BINS)
-    here, there = by_bin.sum(axis=(0, 1)), target.reshape(2, -1, N_BINS).sum(axis=(0, 1))
-    factors = np.where(here > 0, there / np.maximum(here, np.finfo(float).tiny), 0.0)
-    return (by_bin * factors).reshape(model.shape), max(float(here @ factors**2), 1.0)
-
-
 def squared_distance(target: Array, model: Array) -> Array:
     """Return the squared Hellinger distance of histograms, shapes (..., 2, cells), from one another, shape (...)."""
     return np.asarray(1.0 - np.sqrt(target * model).sum(axis=(-2, -1)))

@@ -16,6 +16,7 @@ from leadline import rowwise
 from leadline.data.outputs import FloatArray, IntArray
 from leadline.numeric import Array, of_class
 from leadline.rowwise import WORTH_IT_FROM, Densities
+from leadline.shift.priors import restoring_bias
 
 MOST_ROWS = 5_000  # of a source that clusters are learned from; more only say how well they know it
 PRIOR_ROWS = 10.0  # rows that the average of all classes counts as in what is said of one
@@ -23,8 +24,7 @@ _FREEDOM = 5  # of the t distributions: outliers of a class are common; 3 and 10
 _FOLDS = 5
 _ROWS = 1_000  # of a target, that clusters are adapted to
 _FITS, _MOVES, _RESHARINGS = 5, 25, 30  # steps of expectation maximisation
-_HELD = 0.03  # what clusters as they were count for, as a share of the rows that move them; .01 to .3 do alike
-_HELD_SHARES = 0.02  # the same of class shares
+_HELD = 0.03  # what clusters as they were count for, as a share of the rows that change them; .03 to .2 do alike
 _LEAST_VARIANCE = 1e-6  # within classes, as a share of the whole
 _LEAST_SHARE, _LEAST_DENSITY = 1e-9, 1e-100  # no logarithm is infinite, and no sum of beliefs zero
 
@@ -77,7 +77,7 @@ class Clusters(NamedTuple):
         for _ in range(_RESHARINGS):
             beliefs = likelihoods * shares
             beliefs /= beliefs.sum(axis=1, keepdims=True)
-            shares = (beliefs.mean(axis=0) + _HELD_SHARES * self.shares) / (1.0 + _HELD_SHARES)
+            shares = (beliefs.mean(axis=0) + _HELD * self.shares) / (1.0 + _HELD)
         return self._replace(shares=shares)
 
     def followed(self, points: Array) -> Clusters:
@@ -96,6 +96,11 @@ class Clusters(NamedTuple):
             moved = Clusters(centres, spreads / (beliefs.sum(axis=0) + held), self.shares)
         return moved
 
+    def restored(self, points: Array, shares: Array) -> Clusters:
+        """Return clusters so frequent that by them the classes of points, shape (n, k), have these shares."""
+        frequent = self.shares * np.exp(restoring_bias(np.log(self.beliefs(points)), shares))
+        return self._replace(shares=frequent / frequent.sum())
+
 
 class Adapted(NamedTuple):
     """Clusters as a target shows them under either explanation: label shift, and collapse."""
@@ -105,9 +110,8 @@ class Adapted(NamedTuple):
 
     @classmethod
     def to(cls, points: Array, clusters: Clusters) -> Self:
-        """Adapt clusters to points, shape (n, k); some of these, spread evenly, are enough."""
-        some = points if len(points) <= _ROWS else points[np.arange(_ROWS) * len(points) // _ROWS]
-        return cls(clusters.reshared(some), clusters.followed(some))
+        """Adapt clusters to points, shape (n, k)."""
+        return cls(clusters.reshared(points), clusters.followed(points))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,8 @@ class ClusteredSource:
     own
         The clusters adapted to the source itself: classes are no t distributions, and what they are mistaken for moves
         clusters even where nothing has moved.
+    believed
+        Shape (c,): how frequent the classes of the source are by the clusters as they are.
     gap
         The source's accuracy less the mean probability of its predicted classes, by clusters that their rows are not
         part of.
@@ -131,6 +137,7 @@ class ClusteredSource:
     whitening: Array
     clusters: Clusters
     own: Adapted
+    believed: Array
     gap: float
 
     @classmethod
@@ -152,7 +159,8 @@ class ClusteredSource:
             left_out = np.flatnonzero(fold == number)
             known, there = _learned(some[fold != number], classes[fold != number])
             probable[left_out] = of_class(there.beliefs(_points(rows[left_out], known)), predicted[left_out])
-        return cls(whitening, clusters, Adapted.to(points, clusters), float(np.mean((predicted == labels) - probable)))
+        own, gap = _some(points), float(np.mean((predicted == labels) - probable))
+        return cls(whitening, clusters, Adapted.to(own, clusters), clusters.beliefs(own).mean(axis=0), gap)
 
     def points(self, rows: FloatArray) -> Array:
         """Return the points of rows, shapes (n, k) and (n, c)."""
@@ -177,15 +185,15 @@ class ClusteredSource:
 
     def adapted(self, points: Array) -> Adapted:
         """Return the clusters as points of a target, shape (n, k), show them: moved as the source does not show."""
-        there = Adapted.to(points, self.clusters)
+        some = _some(points)
+        there = Adapted.to(some, self.clusters)
         shares = self.clusters.shares * there.reshared.shares / np.maximum(self.own.reshared.shares, _LEAST_SHARE)
-        return Adapted(
-            self.clusters._replace(shares=shares / shares.sum()),
-            self.clusters._replace(
-                centres=self.clusters.centres + there.followed.centres - self.own.followed.centres,
-                spreads=self.clusters.spreads * there.followed.spreads / self.own.followed.spreads,
-            ),
+        followed = self.clusters._replace(
+            centres=self.clusters.centres + there.followed.centres - self.own.followed.centres,
+            spreads=self.clusters.spreads * there.followed.spreads / self.own.followed.spreads,
         )
+        reshared = self.clusters._replace(shares=shares / shares.sum())
+        return Adapted(reshared, followed.restored(some, self.believed))
 
 
 def _learned(rows: FloatArray, labels: IntArray) -> tuple[Array, Clusters]:
@@ -233,6 +241,11 @@ def _means(points: Array, counts: NDArray[np.intp], weights: Array) -> Array:
     sums, totals = (np.add.reduceat(amounts, starts) for amounts in (weights[:, None] * points, weights))
     means[present] = sums / totals[:, None]
     return means
+
+
+def _some(points: Array) -> Array:
+    """Return as many points, spread evenly, as clusters are adapted to."""
+    return points if len(points) <= _ROWS else points[np.arange(_ROWS) * len(points) // _ROWS]
 
 
 def _points(rows: FloatArray, whitening: Array) -> Array:

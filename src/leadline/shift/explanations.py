@@ -4,8 +4,7 @@ Three explanations of a target are built from labelled source rows and compared.
 other class frequencies, and nothing else. *Label shift and more*: the classifier is also surer or less sure of them, so
 that other class frequencies are not the whole of it. *Collapse*: the source's class frequencies, and a classifier that
 drifts towards some classes, noisier, surer or less sure. The nearer the histogram of predictions of one comes to the
-target's, beyond what sampling noise explains, the more it is believed. A fourth, *another mix* of rows of which
-confidence is as sure or as unsure as before, only counts where it says that nothing is left to be explained.
+target's, beyond what sampling noise explains, the more it is believed.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from leadline.numeric import Array
-from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, remixed, squared_distance
+from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
 from leadline.shift.moved_rows import NOISES, SCALES, UNMOVED, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
-BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit
-BELIEF_OFFSET = 0.1  # label shift and more fits most easily: it must be nearer by so much, in log distance
+BELIEF_WIDTH = 0.12  # log ratio of distances over which belief changes by one logit; .05 to .15 do alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +36,6 @@ class Explained:
         Shape (c,): the target's class frequencies if it is label shift.
     label_shift_distance, collapse_distance, unchanged_distance
         How far the target is from label shift, alone or with more, from collapse, and from the source as it is.
-    remixed_distance
-        How far it is from the source with as many rows of each confidence: another mix of sure and unsure rows, about
-        which confidence says as much as before.
     noise
         The distance that sampling noise alone would show.
     effective_rows
@@ -55,15 +50,9 @@ class Explained:
     label_shift_distance: float
     collapse_distance: float
     unchanged_distance: float
-    remixed_distance: float
     noise: float
     effective_rows: float
     share_outside: float
-
-    @property
-    def unexplained_distance(self) -> float:
-        """How far the target is from whatever is nearest to it, beyond what counts as equal."""
-        return min(self.label_shift_distance, self.collapse_distance, self.remixed_distance) - DISTANCE_FLOOR
 
     def mixed(self, other: Explained, share: float) -> Explained:
         """Return this comparison mixed with another, of which ``share`` counts."""
@@ -123,16 +112,13 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     effective = 1.0 / (marginals**2 / by_class.denominator).sum(axis=1)
     unlike = squared_distance(wanted, models)
     shifted = unlike - noise_floor(wanted, models, m, effective)
-    as_they_are = histogram(source.as_they_are, edges, c)
-    gain = float(squared_distance(wanted, as_they_are) - unlike[UNMOVED])
+    gain = float(squared_distance(wanted, histogram(source.as_they_are, edges, c)) - unlike[UNMOVED])
 
     models = np.stack([histogram(rows, edges, c) for rows in _collapsed(source, mean_softmax)])
     collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, m, n)
-    other_mix, factor = remixed(as_they_are, wanted)
-    mixed = squared_distance(wanted, other_mix) - noise_floor(wanted, other_mix, m, n / factor)
-    nearest = shifted[UNMOVED], np.delete(shifted, UNMOVED).min(), collapsed.min(), mixed
+    nearest = shifted[UNMOVED], np.delete(shifted, UNMOVED).min(), collapsed.min()
     distances = np.sqrt(np.maximum(nearest, 0.0) + DISTANCE_FLOOR**2)
-    label_shift_weight, _, collapse_weight = _beliefs(distances[:3])
+    label_shift_weight, _, collapse_weight = _beliefs(distances)
     return Explained(
         label_shift_weight=label_shift_weight,
         collapse_weight=collapse_weight,
@@ -140,7 +126,6 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
         label_shift_distance=float(distances[:2].min()),
         collapse_distance=float(distances[2]),
         unchanged_distance=as_is.distance,
-        remixed_distance=float(distances[3]),
         noise=as_is.noise,
         effective_rows=float(effective[UNMOVED]),
         share_outside=as_is.share_outside,
@@ -149,8 +134,7 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
 
 def _beliefs(distances: Array) -> list[float]:
     """Return the beliefs in label shift, label shift and more, and collapse, at these distances, shape (3,)."""
-    handicapped = distances * np.exp([0.0, BELIEF_OFFSET, 0.0])
-    nearness = (handicapped / handicapped.min()) ** (-1.0 / BELIEF_WIDTH)
+    nearness = (distances / distances.min()) ** (-1.0 / BELIEF_WIDTH)
     return [float(belief) for belief in nearness / nearness.sum()]
 
 

@@ -33,6 +33,7 @@ _MOST, _HALF = 0.115, 0.1
 SKEW = 0.2
 _BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
+_UNSHOWN = 0.08  # mistakes that the outputs of a target that moved do not show, as a share of those that they do
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Judgement:
         Accuracy by each reading of the target, by name.
     accuracy
         The combined estimate.
+    hidden
+        The share of the rows that seem right to expect to be wrong, because the target moved.
     parts
         Standard errors: of sampling, and of whatever the shift may do to the readings; and, with its sign, how far the
         estimate would move if other class shares were all that happened, as far as that is believed.
@@ -65,6 +68,7 @@ class Judgement:
     adaptation: Adaptation
     readings: Mapping[str, float]
     accuracy: float
+    hidden: float
     parts: Mapping[str, float]
     confidences: Array
     evidence: float = 1.0
@@ -85,11 +89,6 @@ class Judgement:
     def weights(self) -> Array:
         """Shape (4,): the shares of confidence as it is, and of the reading under each explanation in turn."""
         return _weights(self.explained)
-
-    @property
-    def hidden(self) -> float:
-        """The share of the rows that seem right to expect to be wrong, because no explanation fits the target."""
-        return _hidden(self.profile, self.explained)
 
     @property
     def kind(self) -> ShiftKind:
@@ -140,6 +139,7 @@ class Judgement:
             adaptation=self.adaptation.mixed(own.adaptation, share),
             readings={name: mix(value, own.readings[name]) for name, value in self.readings.items()},
             accuracy=mix(self.accuracy, own.accuracy),
+            hidden=mix(self.hidden, own.hidden),
             parts={name: mix(value, own.parts[name]) for name, value in self.parts.items()}
             | {"sampling": own.parts["sampling"]},
             confidences=(1 - share) * self.confidences + share * own.confidences,
@@ -175,8 +175,9 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     )
     read = row_readings(profile, scores, logits.argmax(axis=1), adaptation)
     weights = _weights(explained)
-    shown = combined(profile, read, weights).mean() + correction(profile, weights)
-    accuracy = limited(shown * (1.0 - _hidden(profile, explained)))
+    shown = limited(float(combined(profile, read, weights).mean()) + correction(profile, weights))
+    hidden = _UNSHOWN * (1.0 - float(weights[0])) ** 2 * (1.0 - shown)
+    accuracy = shown * (1.0 - hidden)
     gaps = gaps_of_readings(profile)
     readings = {name: limited(float(values.mean()) + gaps[name]) for name, values in read.items()}
     distance = _distance(explained)
@@ -188,18 +189,12 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     }
     bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
     confidences = np.bincount(bins, minlength=_BINS) / len(bins)
-    return Judgement(profile, explained, adaptation, readings, accuracy, parts, confidences)
+    return Judgement(profile, explained, adaptation, readings, accuracy, hidden, parts, confidences)
 
 
 def _lean(profile: SourceProfile, explained: Explained, apart: float) -> float:
     """Return by how much an interval reaches further towards what label shift alone would make of the accuracy."""
     return profile.few_classes * (1.0 - explained.collapse_weight) * apart / normal_quantile(0.95)
-
-
-def _hidden(profile: SourceProfile, explained: Explained) -> float:
-    """Return the share of the rows that seem right to expect to be wrong: more, the less any explanation fits."""
-    moved, left = 1.0 - _weights(explained)[0], explained.unexplained_distance
-    return float(moved * left / (left + _HALF) * (1.0 - profile.ranking) ** 2 * (1.0 - profile.accuracy))
 
 
 def _distance(explained: Explained) -> float:

@@ -29,8 +29,7 @@ _SINGLE_PRECISION_FROM = 150  # classes: memory traffic is the cost
 _EXPLAINED_ROWS, _EXPLAINED_LEAST, _EXPLAINED_VALUES = 4_000, 2_000, 2_000_000  # rows that explanations are built from
 
 _FEW_CLASSES = 10  # from here on, entropy's threshold replaces confidence; anchors and class shares tell less
-_CLUSTERS_SHARE = 1 / 3  # .25 to .6 do alike
-_MOST_CLUSTERS = 250  # of more there are never the rows to know where each lies, and they take nearly all of the time
+MOST_CLASSES = 250  # of more, rows never tell where each lies: clusters and anchors would take nearly all of the time
 _LEAST_CLUSTERED = 10  # rows
 
 
@@ -181,10 +180,10 @@ class SourceProfile:
 
     @property
     def clusters_share(self) -> float:
-        """What clusters count for beside the softmax: less, the fewer rows there are of each class."""
+        """What clusters count for beside the softmax: as much, and less the fewer rows there are of each class."""
         n, c = min(len(self.logits), MOST_CLUSTERED), len(self.marginal)
-        known = c <= _MOST_CLUSTERS and n >= _LEAST_CLUSTERED
-        return _CLUSTERS_SHARE * n / (n + PRIOR_ROWS * c) if known else 0.0
+        known = c <= MOST_CLASSES and n >= _LEAST_CLUSTERED
+        return 0.5 * n / (n + PRIOR_ROWS * c) if known else 0.0
 
     @cached_property
     def clusters(self) -> ClusteredSource | None:
