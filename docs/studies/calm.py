@@ -7,9 +7,7 @@ weights ("classes", log-normal, 0.2 and 0.5). A few of its targets as they are s
 
     python docs/studies/calm.py
 
-"half at" is the distance at which half of the answer rests on why the target differs from the source, and half on
-calibrated confidence; at 0 all of it does. Each suite is also estimated with what does best on the others: the mean of
-logarithms over the kinds, each the mean of its families' mean errors. Writes calm.json beside this file and prints it.
+Writes calm.json beside this file and prints it.
 """
 
 from __future__ import annotations
@@ -24,16 +22,12 @@ from trust import DATA, family
 
 import leadline as ll
 from leadline.data.files import read_outputs
-from leadline.estimators.auto import Auto, anchors_share
+from leadline.estimators.auto import Auto
 from leadline.numeric import top_two
-from leadline.shift.judgement import combined, judge
 from leadline.version import __version__
 
 TARGETS = 4  # as they are, of each model
 SINGLES = ("cbpe", "doc", "im", "alsa-g")
-HALVES = (0.0, 0.03, 0.05, 0.1, 0.2)
-SHIPPED = 0.1
-UNSEEN = 0.3  # share of the noise that a shift may hide in
 
 
 def calm_targets(rest: ll.Outputs, rng: np.random.Generator) -> Iterator[tuple[str, ll.Outputs]]:
@@ -71,60 +65,33 @@ def measure() -> Iterator[dict[str, Any]]:
 
 
 def estimates(auto: Auto, target: ll.Outputs) -> dict[str, Any]:
-    """Return what `auto` says, its interval, and what it would say for each distance."""
+    """Return what `auto` says, and its interval."""
     found = auto.estimate(target.logits)
-    judged = judge(auto.source_, target.logits, len(target))
-    share = anchors_share(auto.source_)
-    anchors = (found.accuracy - (1.0 - share) * judged.accuracy) / share
-    square = judged.explained.unchanged_distance**2 + (UNSEEN * judged.explained.noise) ** 2
-    label_shift, collapse, by_half = judged.explained.label_shift_weight, judged.explained.collapse_weight, {}
-    for half in HALVES:
-        moved = square / (square + half**2)
-        weights = moved * np.array([1.0 / moved - 1.0, label_shift, 1.0 - label_shift - collapse, collapse])
-        accuracy = float(np.clip(combined(auto.source_, judged.readings, weights), 0.0, 1.0))
-        by_half[f"half at {half}"] = (1.0 - share) * accuracy + share * anchors
     low, high = found.interval
-    return {
-        "auto": found.accuracy,
-        "low": low,
-        "high": high,
-        "distance": judged.explained.unchanged_distance,
-        **by_half,
-    }
+    return {"auto": found.accuracy, "low": low, "high": high}
 
 
-def errors(rows: list[dict[str, Any]], name: str, without: str = "") -> dict[str, float]:
-    """Return the mean error of a method by kind, each the mean of its families; one suite may be left out."""
+def errors(rows: list[dict[str, Any]], name: str) -> dict[str, float]:
+    """Return the mean error of a method by kind, each the mean of its families."""
     found = {}
     for kind in dict.fromkeys(row["kind"] for row in rows):
         by_family: dict[str, list[float]] = {}
         for row in rows:
-            if row["kind"] == kind and row["suite"] != without:
+            if row["kind"] == kind:
                 by_family.setdefault(row["family"], []).append(abs(row[name] - row["truth"]))
-        if by_family:
-            found[kind] = float(np.mean([np.mean(each) for each in by_family.values()]))
+        found[kind] = float(np.mean([np.mean(each) for each in by_family.values()]))
     return found
 
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return errors by kind, intervals by kind, and what each suite gets when the others choose the distance."""
-    names = ["auto", *SINGLES, *(f"half at {half}" for half in HALVES)]
-    intervals, left_out = {}, {}
+    """Return errors by kind, and intervals by kind."""
+    intervals = {}
     for kind in dict.fromkeys(row["kind"] for row in rows):
         mine = [row for row in rows if row["kind"] == kind]
         held = [row["low"] <= row["truth"] <= row["high"] for row in mine]
         width = float(np.mean([row["high"] - row["low"] for row in mine]))
         intervals[kind] = {"targets": len(mine), "coverage": float(np.mean(held)), "width": width}
-    for suite in dict.fromkeys(row["suite"] for row in rows):
-        scores = {
-            half: np.mean(np.log(list(errors(rows, f"half at {half}", without=suite).values()))) for half in HALVES
-        }
-        best = min(HALVES, key=lambda half: scores[half])
-        mine = [row for row in rows if row["suite"] == suite]
-        left_out[suite] = {"chosen": best} | {
-            f"half at {half}": errors(mine, f"half at {half}") for half in {0.0, SHIPPED, best}
-        }
-    return {"errors": {name: errors(rows, name) for name in names}, "intervals": intervals, "left out": left_out}
+    return {"errors": {name: errors(rows, name) for name in ("auto", *SINGLES)}, "intervals": intervals}
 
 
 def main() -> None:
