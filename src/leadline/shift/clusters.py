@@ -24,7 +24,8 @@ _FREEDOM = 5  # of the t distributions: outliers of a class are common; 3 and 10
 _FOLDS = 5
 _ROWS = 1_000  # of a target, that clusters are adapted to
 _FITS, _MOVES, _RESHARINGS = 5, 25, 30  # steps of expectation maximisation
-_HELD = 0.03  # what clusters as they were count for, as a share of the rows that change them; .03 to .2 do alike
+_HELD = 0.2  # what clusters as they were count for, as a share of the rows that move them; with .03 two classes stray
+_HELD_SHARES = 0.02  # the same of class shares
 _LEAST_VARIANCE = 1e-6  # within classes, as a share of the whole
 _LEAST_SHARE, _LEAST_DENSITY = 1e-9, 1e-100  # no logarithm is infinite, and no sum of beliefs zero
 
@@ -77,7 +78,7 @@ class Clusters(NamedTuple):
         for _ in range(_RESHARINGS):
             beliefs = likelihoods * shares
             beliefs /= beliefs.sum(axis=1, keepdims=True)
-            shares = (beliefs.mean(axis=0) + _HELD * self.shares) / (1.0 + _HELD)
+            shares = (beliefs.mean(axis=0) + _HELD_SHARES * self.shares) / (1.0 + _HELD_SHARES)
         return self._replace(shares=shares)
 
     def followed(self, points: Array) -> Clusters:

@@ -21,7 +21,7 @@ from leadline.shift.moved_rows import NOISES, SCALES, UNMOVED, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
-BELIEF_WIDTH = 0.12  # log ratio of distances over which belief changes by one logit; .05 to .15 do alike
+BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit; .05 to .15 do alike
 
 
 @dataclass(frozen=True, eq=False)
