@@ -52,11 +52,11 @@ class Constants(NamedTuple):
     unshown: float
 
 
-SHIPPED = Constants(width=0.12, half=0.1, clusters=1 / 2, anchors=1 / 4, unshown=0.08)
+SHIPPED = Constants(width=0.1, half=0.1, clusters=1 / 2, anchors=1 / 4, unshown=0.08)
 CHOICES = [
     Constants(*each)
     for each in product(
-        (0.08, 0.12, 0.2),
+        (0.07, 0.1, 0.15),
         (0.07, 0.1, 0.14),
         (0.0, 1 / 3, 1 / 2, 2 / 3),
         (0.0, 0.15, 0.25, 0.35),
@@ -139,9 +139,9 @@ def estimates(at: Columns, constants: Constants) -> Array:
     softmax = read(at.confidence, reweighted, and_more, at.restored)
     clusters = read(at.clusters, at.clusters_reshared, at.clusters, at.clusters_followed)
     share = constants.clusters * at.clusters_most
-    judged = (1.0 - share) * softmax + share * clusters
+    judged = np.clip((1.0 - share) * softmax + share * clusters, 0.0, 1.0)
     shown = (1.0 - constants.anchors * at.anchors_most) * judged + constants.anchors * at.anchors_most * at.anchors
-    return np.clip(shown * (1.0 - constants.unshown * moved**2 * (1.0 - shown)), 0.0, 1.0)
+    return np.clip(shown * (1.0 - constants.unshown * moved**2 * (1.0 - judged)), 0.0, 1.0)
 
 
 def ends(at: Columns, estimate: Array, scale: float) -> tuple[Array, Array]:
