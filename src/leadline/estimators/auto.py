@@ -15,11 +15,20 @@ from leadline.estimators.integrity import require
 from leadline.estimators.scans import InMemory
 from leadline.estimators.sums import Reduced, State
 from leadline.results.performance import Performance, expected_auc, matched
+from leadline.results.shift import Shift
 from leadline.shift.judgement import Judgement
-from leadline.shift.readings import Adaptation, class_probabilities, combined, correction, row_readings
+from leadline.shift.readings import (
+    Adaptation,
+    class_corrections,
+    class_probabilities,
+    combined,
+    correction,
+    row_readings,
+)
 from leadline.shift.source import MOST_CLASSES, SourceProfile
 
 _ANCHORS_SHARE = 0.25  # .15 to .4 do alike (docs/which-method.md)
+_NOISES = 2.0  # times what sampling alone would show: as far from the source, explanations count a half for classes
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
 
 
@@ -41,6 +50,19 @@ def learn_anchors(source: SourceProfile) -> dict[str, Any]:
 def anchors_share(source: SourceProfile) -> float:
     """Return the share of ALSA's reading."""
     return _ANCHORS_SHARE * source.few_classes if len(source.marginal) <= MOST_CLASSES else 0.0
+
+
+def _beliefs_in_what_is_seen(weights: NDArray[np.float64], shift: Shift | None) -> NDArray[np.float64]:
+    """Return what counts for how the classes of rows are spread, shape (4,): rows as they are, and each explanation.
+
+    Explanations count as far as more moved than sampling explains, however little that is: a rare class that became
+    common is known by it.
+    """
+    explained = weights[1:] / max(weights[1:].sum(), np.finfo(float).tiny)
+    seen = 0.0
+    if shift is not None and shift.distance:
+        seen = shift.distance**2 / (shift.distance**2 + (_NOISES * shift.noise) ** 2)
+    return np.append(1.0 - seen, seen * explained)
 
 
 class Auto(Estimator):
@@ -72,7 +94,7 @@ class Auto(Estimator):
     them and C* where it shows them, half of that is (1 - m + m (1 - l - w)) C + m [l C(pi) + w C*] instead; less with
     few rows of the source for each class. A quarter of the whole is ALSA's, fitted on the sample of the source that the
     model keeps; less with more than ten classes, where anchors know less. With more than 250 classes neither counts. Of
-    an accuracy a that the outputs show, 0.08 m^2 a (1 - a) is taken off.
+    an accuracy a that the outputs show, some 0.08 m^2 a (1 - a) is taken off.
 
     Examples
     --------
@@ -153,20 +175,22 @@ class Auto(Estimator):
         Notes
         -----
         Each row is spread over the classes by its probabilities: those of the softmax and those of clusters, adapted to
-        the target by each explanation as far as that is believed. All mistakes are then made more or less frequent
-        alike, so that the accuracy is that of :meth:`estimate`.
+        the target by each explanation as far as that is believed and anything moved, and corrected by what they miss
+        of the confusion matrix of the source. All mistakes are then made more or less frequent alike, so that the
+        accuracy is that of :meth:`estimate`.
         """
         target = self._target(logits)
         driven = self._drive(InMemory(target))
         estimate, state = driven.estimate(ALL, confidence_level), driven.state()
-        # However little moved, rows are spread by what explains it: a rare class that became common is known by it.
-        beliefs = np.append(0.0, state["weights"][1:] / max(state["weights"][1:].sum(), np.finfo(float).tiny))
+        beliefs = _beliefs_in_what_is_seen(state["weights"], estimate.shift)
         adaptation, confusion = Adaptation.from_state(state), np.zeros((self.n_classes_, self.n_classes_))
-        odds, positive = [], []
+        corrections, odds, positive = class_corrections(self.source_), [], []
         for block in row_blocks(target):
             scores = self.source_.log_probabilities(block)
-            probabilities = class_probabilities(self.source_, scores, adaptation, beliefs)
-            np.add.at(confusion.T, block.argmax(axis=1), probabilities)
+            predicted = block.argmax(axis=1)
+            probabilities = class_probabilities(self.source_, scores, adaptation, beliefs) * corrections[predicted]
+            probabilities /= probabilities.sum(axis=1, keepdims=True)
+            np.add.at(confusion.T, predicted, probabilities)
             if self.n_classes_ == 2:
                 odds.append(scores[:, 1] - scores[:, 0])
                 positive.append(probabilities[:, 1])

@@ -9,12 +9,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from leadline.data.outputs import FloatArray
+from leadline.data.outputs import FloatArray, row_blocks
 from leadline.numeric import Array, probabilities, read, sigmoid, top_two
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.clusters import Adapted, Clusters
 from leadline.shift.source import SourceProfile
 
+_HELD_ROWS = 100.0  # of each predicted class, that say nothing against its probabilities; 50 to 200 do alike
 #: The readings of clusters: as they are, and adapted.
 _OF_CLUSTERS = ("clusters", *(f"clusters_{kind}" for kind in Adapted._fields))
 
@@ -119,6 +120,24 @@ def class_probabilities(profile: SourceProfile, scores: FloatArray, adaptation: 
     share, points = profile.clusters_share, profile.clusters.points(scores)
     clusters = profile.clusters.clusters, *adaptation.clusters
     return (1 - share) * of_softmax + share * _explained(weights, *(each.beliefs(points) for each in clusters))
+
+
+def class_corrections(profile: SourceProfile) -> Array:
+    """Return what makes of the probabilities of classes what they are on the source: factors by predicted class.
+
+    Shape (c, c): for each predicted class those of all classes; near one where the source has few rows of it.
+    """
+    c, known = len(profile.marginal), profile.clusters
+    clusters = None if known is None else Adapted(known.clusters, known.clusters)
+    as_they_are = Adaptation(np.zeros(c), np.zeros(c), clusters)
+    expected, seen, start = np.zeros((c, c)), np.zeros((c, c)), 0
+    for rows in row_blocks(profile.logits):
+        labels, predicted = profile.labels[start : start + len(rows)], rows.argmax(axis=1)
+        scores, start = profile.log_probabilities(rows), start + len(rows)
+        np.add.at(expected, predicted, class_probabilities(profile, scores, as_they_are, np.eye(4)[0]))
+        np.add.at(seen, (predicted, labels), 1.0)
+    held = _HELD_ROWS * expected / np.maximum(expected.sum(axis=1, keepdims=True), 1.0) + np.finfo(float).tiny
+    return np.asarray((seen + held) / (expected + held))
 
 
 def gaps_of_readings(profile: SourceProfile) -> dict[str, float]:
