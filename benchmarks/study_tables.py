@@ -26,7 +26,7 @@ FAMILIES = SUITES | {
     "flights_delay": "flight delays",
     "gas": "gas sensors",
 }
-#: What anyone can build, by docs/studies/families: the first eight after `auto` had been finished, the others later.
+#: What anyone can build, by docs/studies/families, in the order in which they were built.
 NEW = {
     "glyphs": "glyphs",
     "languages": "languages",
@@ -44,6 +44,12 @@ NEW = {
     "splice": "genes",
     "weather": "rain",
     "households": "households",
+    "activities": "exercises",
+    "dependencies": "dependencies",
+    "digits": "digits of writers",
+    "glosses": "definitions",
+    "guests": "guests",
+    "speech": "spoken words",
 }
 IN_SHORT = ("auto", "alsa-g", "cot", "atc-mc", "ac")
 DISTANCES = {
@@ -55,16 +61,17 @@ DISTANCES = {
     0.4: ("above .4", "a rough idea"),
 }
 Row = Mapping[str, Any]
+_REAL = ("as is", "label shift")
 
 
 def study_tables() -> dict[str, list[Table]]:
     """Return the tables by name."""
-    trust, new, halves = (
-        json.loads((STUDIES / f"{name}.json").read_text()) for name in ("trust", "new_families", "halves")
+    trust, new, halves, nested = (
+        json.loads((STUDIES / f"{name}.json").read_text()) for name in ("trust", "new_families", "halves", "nested")
     )
     return {
         "new families": [_transposed(_by_suite(new["rows"], "as is", _methods(new["rows"]), NEW))],
-        "new families in short": [_transposed(_by_suite(new["rows"], "as is", IN_SHORT, NEW))],
+        "new families in short": [_in_short(_transposed(_by_suite(new["rows"], "as is", IN_SHORT, NEW)))],
         "new families, label-shifted": [_transposed(_by_suite(new["rows"], "label shift", _methods(new["rows"]), NEW))],
         "new families, intervals": [_transposed(_coverage(new["rows"], NEW))],
         "unseen families": [_unseen(trust["unseen"])],
@@ -74,6 +81,7 @@ def study_tables() -> dict[str, list[Table]]:
         "coverage": [_coverage(trust["rows"], SUITES)],
         "two models": [_two_models(trust["two models"])],
         "halves": [_halves(halves["rows"])],
+        "chosen on others": [_nested(nested)],
     }
 
 
@@ -143,6 +151,11 @@ def _transposed(table: Table) -> Table:
     return Table(("", *head[1:]), [list(line) for line in lines], left=(0,))
 
 
+def _in_short(table: Table) -> Table:
+    """Return the first two lines of a table of families: the mean, and the worst ratio."""
+    return Table(table.header, table.rows[:2], left=table.left)
+
+
 def _coverage(rows: Iterable[Row], suites: Mapping[str, str]) -> Table:
     """Return how often intervals of `auto` held, and how wide they were."""
     mine = {(row["kind"], row["suite"]): row for row in rows if row["method"] == "auto"}
@@ -169,6 +182,20 @@ def _two_models(rows: Iterable[Row]) -> Table:
         )  # fmt: skip
     head = ("", "pairs", "error of one", "error of the difference", "the better one found")
     return Table((*head, "of those more than 5 points apart", "of those whose intervals do not meet"), lines, left=(0,))
+
+
+def _nested(found: Mapping[str, Any]) -> Table:
+    """Return what `auto` does on each family with constants chosen on the others, beside what it does as it is."""
+    shipped, names = found["shipped by family"], FAMILIES | NEW
+    lines = []
+    for row in sorted(found["families"], key=lambda row: list(names).index(row["family"])):
+        errors = [error for kind in _REAL for error in (row[kind], shipped[kind][row["family"]])]
+        held = [_share(row["coverage"]), f"{row['width']:.2f}"]
+        lines.append([names[row["family"]], *map(_points, errors), *held])
+    means = [_points(found[choice][kind]) for kind in _REAL for choice in ("nested", "shipped")]
+    lines.append(["mean", *means, _share(found["coverage"]), f"{found['width']:.2f}"])
+    head = ("as they are: chosen on the others", "shipped", "label-shifted: chosen on the others", "shipped")
+    return Table(("family, left out", *head, "intervals cover", "mean width"), lines, left=(0,))
 
 
 def _halves(rows: Sequence[Row]) -> Table:

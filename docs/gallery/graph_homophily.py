@@ -132,7 +132,7 @@ plt.show()
 
 # %% [markdown]
 # Digits that the network reads wrongly are orange. Where every edge is random it is hardly better than chance. The
-# estimate follows it down, within seven points while two edges in five join the same digit. Then it is 11 to 20 points
-# too high, and at the very end the truth lies below its interval: a network that guesses is unlike anything it knows.
+# estimate follows it down, within five points while two edges in five join the same digit. Then it is 8 to 15 points
+# too high, and the truth lies near the lower end of its interval: a network that guesses is unlike anything it knows.
 # The mean confidence never falls far below 40 %: a mean over random neighbours
 # looks like a digit, if no particular one.

@@ -132,6 +132,6 @@ monitor.close()
 # At Christmas the outputs look different, the accuracy is as it was, and no alarm is raised. The first alarm comes
 # four weeks after the lens began to blur, two after that began to cost anything, and names the office. It rests on
 # outputs alone. Labels, which come four weeks late, confirm it six weeks later; by then the north reads two letters
-# in three wrongly. In the last weeks the estimate is ten points too high there, as the digits that a bad lens makes
-# are not those of a good one: when outputs have moved as far as that, an estimate says that something is badly wrong,
-# and not how badly.
+# in three wrongly. In the last weeks the estimate is some fifteen points too high there, as the digits that a bad lens
+# makes are not those of a good one: when outputs have moved as far as that, an estimate says that something is badly
+# wrong, and not how badly.
