@@ -67,7 +67,7 @@ def remarks(estimate: Estimate) -> list[str]:
     hidden = found.get("hidden_mistakes", 0.0)
     if hidden > _NOTABLE_MISTAKES:
         told.append(
-            f"Targets that moved as far make more mistakes than their outputs show, mostly: the estimate is "
+            "Targets that moved as far make more mistakes than their outputs show, mostly: the estimate is "
             f"{100 * hidden:.1f} points lower for them."
         )
     carried = found.get("expected_gap", 0.0)
