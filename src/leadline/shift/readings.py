@@ -13,7 +13,7 @@ from leadline.data.outputs import FloatArray, row_blocks
 from leadline.numeric import Array, probabilities, read, sigmoid, top_two
 from leadline.shift.calibration import gaps_at, reaches
 from leadline.shift.clusters import Adapted, Clusters
-from leadline.shift.source import SourceProfile
+from leadline.shift.source import MOST_CLASSES, SourceProfile
 
 _HELD_ROWS = 100.0  # of each predicted class, that say nothing against its probabilities; 50 to 200 do alike
 #: The readings of clusters: as they are, and adapted.
@@ -128,6 +128,8 @@ def class_corrections(profile: SourceProfile) -> Array:
     Shape (c, c): for each predicted class those of all classes; near one where the source has few rows of it.
     """
     c, known = len(profile.marginal), profile.clusters
+    if c > MOST_CLASSES:  # none of which has the rows to be corrected by, and the table would take gigabytes
+        return np.broadcast_to(1.0, (c, c))
     clusters = None if known is None else Adapted(known.clusters, known.clusters)
     as_they_are = Adaptation(np.zeros(c), np.zeros(c), clusters)
     expected, seen, start = np.zeros((c, c)), np.zeros((c, c)), 0
