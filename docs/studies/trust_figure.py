@@ -18,12 +18,15 @@ import numpy as np
 from leadline.report.style import COLOURS, QUIET, new_figure, save, styled, tidy
 
 KINDS = {
-    "images": ("cifar10c", "mnist", "glyphs", "images"),
-    "text and files": ("amazon_blitzer", "banking77", "filetypes", "languages", "sections", "snippets", "spam"),
-    "graphs": ("citation_domains",),
+    "images": ("cifar10c", "mnist", "digits", "glyphs", "images"),
+    "text and files": (
+        "amazon_blitzer", "banking77", "filetypes", "glosses", "languages", "sections", "snippets", "spam",
+    ),
+    "graphs": ("citation_domains", "dependencies"),
+    "sound": ("speech",),
     "tables": (
-        "birdstrikes", "census", "covertype", "diamonds", "elec", "flights_carrier", "flights_delay", "gas",
-        "households", "landsat", "letters", "splice", "weather",
+        "activities", "birdstrikes", "census", "covertype", "diamonds", "elec", "flights_carrier", "flights_delay",
+        "gas", "guests", "households", "landsat", "letters", "splice", "weather",
     ),
 }  # fmt: skip
 PANELS = {"ac": "what the model's confidence says", "auto": "what Leadline says"}
@@ -32,6 +35,8 @@ PANELS = {"ac": "what the model's confidence says", "auto": "what Leadline says"
 @styled
 def draw(rows: list[dict[str, str]], path: Path) -> None:
     """Draw estimated against true accuracy, and write the picture."""
+    unknown = {row["family"] for row in rows}.difference(*KINDS.values())
+    assert not unknown, f"of no kind: {unknown}"
     figure, axes = new_figure(len(PANELS), size=(4.0, 4.0))
     truth = 100 * np.array([float(row["truth"]) for row in rows])
     for axis, (method, title) in zip(axes, PANELS.items(), strict=True):
