@@ -27,7 +27,7 @@ from leadline.shift.readings import (
 )
 from leadline.shift.source import MOST_CLASSES, SourceProfile
 
-_ANCHORS_SHARE = 0.25  # .15 to .4 do alike (docs/which-method.md)
+_ANCHORS_SHARE = 0.25  # .15 to .35 do alike (docs/studies/nested.py)
 _NOISES = 2.0  # times what sampling alone would show: as far from the source, explanations count a half for classes
 _ANCHORS = ("anchors_", "peaks_", "widths_", "threshold_", "folds_", "lift_", "correction_")
 
