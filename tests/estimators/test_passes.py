@@ -137,7 +137,7 @@ def test_metadata_is_needed_to_group_by(make_outputs: Maker) -> None:
 def test_small_segments_borrow_and_large_ones_speak_for_themselves(make_outputs: Maker) -> None:
     """A segment whose classifier drifts is seen if it is large; a handful of its rows are read as the rest are."""
     source, target = make_outputs(4000, signal=2.0), make_outputs(4000, seed=1, signal=2.0)
-    drifted = 0.5 * target.logits + np.array([2.5, 0, 0, 0, 0])
+    drifted = 0.5 * target.logits + np.array([1.0, 0, 0, 0, 0])
     model = ll.Auto().fit(source)
     for size, alone in ((2000, True), (20, False)):
         logits = np.concatenate([target.logits[:2000], drifted[2000 : 2000 + size]])

@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leadline.numeric import Array
+from leadline.data.outputs import FloatArray
+from leadline.numeric import Array, sigmoid
 from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
 from leadline.shift.moved_rows import NOISES, SCALES, UNMOVED, MovedRows
 from leadline.shift.priors import restoring_bias
 
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
 BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit; .05 to .15 do alike
+_SURE, _SUREST = 0.75, 0.95  # shares of the source that its sure and its surest rows are surer than
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Explained:
     Attributes
     ----------
     label_shift_weight, collapse_weight
-        Belief in label shift and in collapse; the rest of 1 is that in label shift and more.
+        Belief in label shift and in collapse; the rest of 1 is that in label shift and more, or another mix of rows.
     label_marginal
         Shape (c,): the target's class frequencies if it is label shift.
     label_shift_distance, collapse_distance, unchanged_distance
@@ -62,11 +64,12 @@ class Explained:
 
 
 class Unchanged(NamedTuple):
-    """How far a target is from the source as it is: see :class:`Explained`."""
+    """How far a target is from the source as it is: see :class:`Explained`; and how far collapse is credible at all."""
 
     distance: float
     noise: float
     share_outside: float
+    credible: float
 
 
 def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
@@ -86,7 +89,34 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
         distance=float(np.sqrt(max(float(squared_distance(wanted, as_is)) - floor, 0.0))),
         noise=float(np.sqrt(max(floor, 0.0))),
         share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
+        credible=_credible(source[2], target[2], c),
     )
+
+
+def _credible(source: FloatArray, target: FloatArray, c: int) -> float:
+    """Return how far a target that looks like collapse can be another mix of the same rows instead: 0 if it is, to 1.
+
+    Parameters
+    ----------
+    source, target
+        Calibrated log-odds of the rows, shapes (n,) and (m,).
+    c
+        Number of classes.
+
+    Notes
+    -----
+    A classifier that drifts is mostly less sure than it was, and one that is surer has mostly got easier rows: belief
+    falls with the square of the target's mean doubt over the source's. The outputs of two classes are one number, which
+    does not tell drift from a choice of rows: half of the belief is left. Neither holds where the target's sure rows
+    are surer than a choice of the source's sure rows would be.
+    """
+    sure, surest = np.quantile(source, (_SURE, _SUREST))
+    beyond, expected = np.mean(target > surest), (1.0 - _SUREST) / (1.0 - _SURE)
+    excess = beyond / max(float(np.mean(target > sure)), 1.0 / len(target)) - expected
+    extreme = max(float(excess), 0.0) / (1.0 - expected)
+    doubt, usual = (float(np.mean(sigmoid(-odds))) for odds in (target, source))
+    surer = min(doubt / max(usual, np.finfo(float).tiny), 1.0)
+    return extreme + (1.0 - extreme) * (0.5 if c == 2 else 1.0) * surer**2
 
 
 def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Unchanged) -> Explained:
@@ -121,7 +151,7 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     label_shift_weight, _, collapse_weight = _beliefs(distances)
     return Explained(
         label_shift_weight=label_shift_weight,
-        collapse_weight=collapse_weight,
+        collapse_weight=collapse_weight * as_is.credible,
         label_marginal=_shrunk(marginals[UNMOVED], source.marginal, gain, m, n),
         label_shift_distance=float(distances[:2].min()),
         collapse_distance=float(distances[2]),
