@@ -32,13 +32,15 @@ from trust import DATA, EVERY, SPARED, family, label_shifted
 import leadline as ll
 from leadline.data.files import read_outputs
 from leadline.estimators.auto import Auto, anchors_share
-from leadline.numeric import Array, normal_quantile
+from leadline.numeric import Array, normal_quantile, top_two
+from leadline.shift.explanations import unchanged
 from leadline.shift.judgement import SKEW, judge
 from leadline.version import __version__
 
 WEIGHTS = {"as is": 1.0, "label shift": 1 / 2, "half": 1 / 6, "confidence": 1 / 6, "classes": 1 / 6}
 COVERAGE, SCALES = 0.9, np.arange(0.5, 2.0, 0.05)
 THIRD = 3  # one model in so many also estimates halves of its source
+LEAST = 1e-9  # of a belief that another one is divided by
 NEAR, MOST = 1e-4, 0.02  # the parts may give something else on average and at most: each is held within 0 and 1
 
 
@@ -50,9 +52,11 @@ class Constants(NamedTuple):
     clusters: float
     anchors: float
     unshown: float
+    of_two_classes: float
+    doubt: float
 
 
-SHIPPED = Constants(width=0.1, half=0.1, clusters=1 / 2, anchors=1 / 4, unshown=0.08)
+SHIPPED = Constants(width=0.1, half=0.1, clusters=1 / 2, anchors=1 / 4, unshown=0.08, of_two_classes=1 / 2, doubt=2.0)
 CHOICES = [
     Constants(*each)
     for each in product(
@@ -60,7 +64,9 @@ CHOICES = [
         (0.07, 0.1, 0.14),
         (0.0, 1 / 3, 1 / 2, 2 / 3),
         (0.0, 0.15, 0.25, 0.35),
-        (0.0, 0.04, 0.08, 0.12),
+        (0.0, 0.08, 0.12),
+        (1 / 4, 1 / 2, 1.0),
+        (0.0, 1.0, 2.0),
     )
 ]
 
@@ -98,6 +104,7 @@ def measure(model: Path, *, halved: bool) -> Iterator[dict[str, Any]]:
 def parts_of(auto: Auto, target: ll.Outputs) -> dict[str, Any]:
     """Return what the estimate of a target is made of."""
     found, judged, profile = auto.estimate(target.logits), judge(auto.source_, target.logits, len(target)), auto.source_
+    as_is = unchanged(profile.top_two, top_two(profile.log_probabilities(target.logits)), target.n_classes)
     share, confidence = anchors_share(profile), judged.readings["confidence"]
     anchors = (
         (found.accuracy - (1.0 - share) * judged.accuracy) / share / (1.0 - judged.hidden) if share else confidence
@@ -107,6 +114,7 @@ def parts_of(auto: Auto, target: ll.Outputs) -> dict[str, Any]:
         "anchors_most": share / SHIPPED.anchors, "clusters_most": profile.clusters_share / SHIPPED.clusters,
         "few": profile.few_classes, "distance": judged.explained.unchanged_distance, "noise": judged.explained.noise,
         "label_shift": judged.explained.label_shift_weight, "collapse": judged.explained.collapse_weight,
+        "two_classes": target.n_classes == 2, "doubt": min(as_is.doubt, 1.0), "extreme": as_is.extreme,
         "thresholded": confidence, **dict.fromkeys(("clusters", "clusters_reshared", "clusters_followed"), confidence),
         **judged.readings, **judged.parts,
     }  # fmt: skip
@@ -122,11 +130,20 @@ class Columns:
         return self._rows[name]
 
 
+def credible(at: Columns, constants: Constants) -> Array:
+    """Return how much of the belief in collapse is left because a target is unlike another mix of rows."""
+    kept = np.where(at.two_classes, constants.of_two_classes, 1.0) * at.doubt**constants.doubt
+    return np.asarray(at.extreme + (1.0 - at.extreme) * kept)
+
+
 def estimates(at: Columns, constants: Constants) -> Array:
     """Return what `auto` would say of each row with these constants."""
-    more = np.maximum(1.0 - at.label_shift - at.collapse, 0.0)
-    beliefs = np.stack([at.label_shift, more, at.collapse]) ** (SHIPPED.width / constants.width)
-    label_shift, more, collapse = beliefs / beliefs.sum(axis=0)
+    in_collapse = at.collapse / np.maximum(credible(at, SHIPPED), LEAST)
+    in_more = np.maximum(1.0 - at.label_shift - in_collapse, 0.0)
+    beliefs = np.stack([at.label_shift, in_more, in_collapse]) ** (SHIPPED.width / constants.width)
+    label_shift, in_more, in_collapse = beliefs / beliefs.sum(axis=0)
+    collapse = in_collapse * credible(at, constants)
+    more = 1.0 - label_shift - collapse
     square = at.distance**2 + (0.3 * at.noise) ** 2
     moved = square / (square + constants.half**2)
     and_more = at.few * at.confidence + (1.0 - at.few) * at.thresholded
@@ -156,15 +173,37 @@ def ends(at: Columns, estimate: Array, scale: float) -> tuple[Array, Array]:
 
 def by_family(at: Columns, values: NDArray[Any], kind: str) -> dict[str, float]:
     """Return the means of values, one for each row, over the targets of a kind."""
-    return {
-        str(name): float(np.mean(values[(at.kind == kind) & (at.family == name)]))
-        for name in np.unique(at.family[at.kind == kind])
-    }
+    mine = at.kind == kind
+    names, numbers, counts = np.unique(at.family[mine], return_inverse=True, return_counts=True)
+    return dict(zip(names.tolist(), (np.bincount(numbers, weights=values[mine]) / counts).tolist(), strict=True))
 
 
 def mean_without(values: dict[str, float], left_out: str = "") -> float:
     """Return the mean over families but one."""
     return float(np.mean([value for name, value in values.items() if name != left_out]))
+
+
+class Losses:
+    """What each choice of constants costs, with any one family left out."""
+
+    def __init__(self, at: Columns) -> None:
+        tables: dict[str, list[list[float]]] = {kind: [] for kind in WEIGHTS}
+        self.names = {kind: [*by_family(at, at.truth, kind)] for kind in WEIGHTS}
+        for choice in CHOICES:
+            error = np.abs(estimates(at, choice) - at.truth)
+            for kind, table in tables.items():
+                table.append([*by_family(at, error, kind).values()])
+        self.errors = {kind: np.array(table) for kind, table in tables.items()}
+
+    def without(self, left_out: str = "") -> Array:
+        """Return the loss of each choice over all families but one."""
+        kept = {kind: [name != left_out for name in names] for kind, names in self.names.items()}
+        parts = (weight * np.log(self.errors[kind][:, kept[kind]].mean(axis=1)) for kind, weight in WEIGHTS.items())
+        return np.asarray(sum(parts))
+
+    def of(self, choice: Constants, kind: str) -> dict[str, float]:
+        """Return the mean errors of a choice by family."""
+        return dict(zip(self.names[kind], self.errors[kind][CHOICES.index(choice)].tolist(), strict=True))
 
 
 def study(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -173,17 +212,10 @@ def study(rows: list[dict[str, Any]]) -> dict[str, Any]:
     off = np.abs(estimates(at, SHIPPED) - at.auto)
     assert off.mean() < NEAR, f"what is kept must give what was said: off by {off.mean():.5f}"
     assert off.max() < MOST, f"what is kept must give what was said: off by {off.max():.3f}"
-    errors = {each: np.abs(estimates(at, each) - at.truth) for each in CHOICES}
-    table = {each: {kind: by_family(at, error, kind) for kind in WEIGHTS} for each, error in errors.items()}
-
-    def loss(each: Constants, left_out: str = "") -> float:
-        return sum(
-            weight * float(np.log(mean_without(table[each][kind], left_out))) for kind, weight in WEIGHTS.items()
-        )
-
+    losses = Losses(at)
     families, chosen = [], {}
-    for name in table[SHIPPED]["as is"]:
-        chosen[name] = min(CHOICES, key=lambda each: loss(each, name))
+    for name in losses.names["as is"]:
+        chosen[name] = CHOICES[int(losses.without(name).argmin())]
         estimate = estimates(at, chosen[name])
 
         def held(scale: float, estimate: Array = estimate) -> NDArray[np.bool_]:
@@ -195,11 +227,11 @@ def study(rows: list[dict[str, Any]]) -> dict[str, Any]:
         low, high = ends(at, estimate, scale)
         families.append({
             "family": name, "chosen": chosen[name]._asdict(), "scale": float(scale),
-            **{kind: table[chosen[name]][kind].get(name) for kind in WEIGHTS},
+            **{kind: losses.of(chosen[name], kind).get(name) for kind in WEIGHTS},
             "coverage": by_family(at, held(scale), "as is")[name], "width": by_family(at, high - low, "as is")[name],
         })  # fmt: skip
     shipped_held = (at.low <= at.truth) & (at.truth <= at.high)
-    best = sorted(CHOICES, key=loss)
+    shipped, whole = {kind: losses.of(SHIPPED, kind) for kind in WEIGHTS}, losses.without()
     return {
         "version": __version__,
         "families": families,
@@ -207,13 +239,13 @@ def study(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "coverage": float(np.mean([row["coverage"] for row in families])),
         "width": float(np.mean([row["width"] for row in families])),
         "times chosen": [{**each._asdict(), "times": times} for each, times in Counter(chosen.values()).most_common()],
-        "shipped": {kind: mean_without(table[SHIPPED][kind]) for kind in WEIGHTS},
-        "shipped by family": {kind: table[SHIPPED][kind] for kind in WEIGHTS},
+        "shipped": {kind: mean_without(shipped[kind]) for kind in WEIGHTS},
+        "shipped by family": shipped,
         "shipped coverage": by_family(at, shipped_held, "as is"),
-        "loss": {"shipped": loss(SHIPPED), "least": loss(best[0])},
+        "loss": {"shipped": float(whole[CHOICES.index(SHIPPED)]), "least": float(whole.min())},
         "least loss by constant": {
             name: {
-                f"{value:.2f}": min(loss(each) for each in CHOICES if getattr(each, name) == value)
+                f"{value:.2f}": float(whole[[getattr(each, name) == value for each in CHOICES]].min())
                 for value in sorted({getattr(each, name) for each in CHOICES})
             }
             for name in Constants._fields

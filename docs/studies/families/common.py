@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 
 
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser of the options of a script: `out`, the folder of logits; `cache`, the folder of downloads."""
+    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--out", type=Path, required=True, help="folder that gets <family>/<model>/source.npz")
+    found.add_argument("--cache", type=Path, default=Path("families-cache"), help="folder that keeps downloads")
+    return found
+
+
 def arguments(description: str) -> argparse.Namespace:
-    """Return the options of a script: `out`, the folder of logits; `cache`, the folder of downloads."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder that gets <family>/<model>/source.npz")
-    parser.add_argument("--cache", type=Path, default=Path("families-cache"), help="folder that keeps downloads")
-    return parser.parse_args()
+    """Return the options of a script that has no others."""
+    return parser(description).parse_args()
 
 
 def write(out: Path, family: str, model: str, name: str, logits, labels) -> None:

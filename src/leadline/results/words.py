@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 _VERDICTS = {
     ShiftKind.NONE: ("The target looks like the source: nothing differs beyond sampling noise.", ""),
     ShiftKind.LABEL: (
-        "The predictions look like the source's with other class frequencies (label shift).",
+        "The predictions look like the source's with other class frequencies (label shift), or like another mix of its "
+        "rows.",
         "Confidence then stays meaningful; methods that assume the source's class frequencies (cot, cott) do not.",
     ),
     ShiftKind.COLLAPSE: (

@@ -4,7 +4,8 @@ Three explanations of a target are built from labelled source rows and compared.
 other class frequencies, and nothing else. *Label shift and more*: the classifier is also surer or less sure of them, so
 that other class frequencies are not the whole of it. *Collapse*: the source's class frequencies, and a classifier that
 drifts towards some classes, noisier, surer or less sure. The nearer the histogram of predictions of one comes to the
-target's, beyond what sampling noise explains, the more it is believed.
+target's, beyond what sampling noise explains, the more it is believed. What looks like collapse can also be another mix
+of easy and hard rows, and is believed only as far as it is unlike one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from leadline.shift.priors import restoring_bias
 DISTANCE_FLOOR = 0.015  # Hellinger distances below this are equal: nothing in practice is closer
 BELIEF_WIDTH = 0.1  # log ratio of distances over which belief changes by one logit; .05 to .15 do alike
 _SURE, _SUREST = 0.75, 0.95  # shares of the source that its sure and its surest rows are surer than
+_OF_TWO_CLASSES = 0.5  # of the belief in collapse; .25 does alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +66,21 @@ class Explained:
 
 
 class Unchanged(NamedTuple):
-    """How far a target is from the source as it is: see :class:`Explained`; and how far collapse is credible at all."""
+    """How far a target is from the source as it is: see :class:`Explained`.
+
+    Attributes
+    ----------
+    doubt
+        The mean doubt in the target's predictions over that in the source's.
+    extreme
+        How much surer its sure rows are than a choice of the source's sure rows: 0 if they are as sure, to 1.
+    """
 
     distance: float
     noise: float
     share_outside: float
-    credible: float
+    doubt: float
+    extreme: float
 
 
 def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
@@ -85,23 +96,26 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
     edges = bin_edges(target[2], source[2])
     as_is, wanted = (histogram(rows, edges, c) for rows in (source, target))
     floor = float(noise_floor(wanted, as_is, len(target[0]), len(source[0])))
+    doubt, usual = (float(np.mean(sigmoid(-rows[2]))) for rows in (target, source))
     return Unchanged(
         distance=float(np.sqrt(max(float(squared_distance(wanted, as_is)) - floor, 0.0))),
         noise=float(np.sqrt(max(floor, 0.0))),
         share_outside=float(2.0 * wanted[0][as_is[0] == 0].sum()),
-        credible=_credible(source[2], target[2], c),
+        doubt=doubt / max(usual, np.finfo(float).tiny),
+        extreme=_extreme(source[2], target[2]),
     )
 
 
-def _credible(source: FloatArray, target: FloatArray, c: int) -> float:
-    """Return how far a target that looks like collapse can be another mix of the same rows instead: 0 if it is, to 1.
+def _extreme(source: FloatArray, target: FloatArray) -> float:
+    """Return how much surer the sure rows of a target are than those of the source, by their log-odds."""
+    sure, surest = np.quantile(source, (_SURE, _SUREST))
+    expected = (1.0 - _SUREST) / (1.0 - _SURE)
+    share = float(np.mean(target > surest)) / max(float(np.mean(target > sure)), 1.0 / len(target))
+    return max(share - expected, 0.0) / (1.0 - expected)
 
-    Parameters
-    ----------
-    source, target
-        Calibrated log-odds of the rows, shapes (n,) and (m,).
-    c
-        Number of classes.
+
+def _credible(as_is: Unchanged, c: int) -> float:
+    """Return how far a target of c classes that looks like collapse is not just another mix of rows, from 0 to 1.
 
     Notes
     -----
@@ -110,13 +124,8 @@ def _credible(source: FloatArray, target: FloatArray, c: int) -> float:
     does not tell drift from a choice of rows: half of the belief is left. Neither holds where the target's sure rows
     are surer than a choice of the source's sure rows would be.
     """
-    sure, surest = np.quantile(source, (_SURE, _SUREST))
-    beyond, expected = np.mean(target > surest), (1.0 - _SUREST) / (1.0 - _SURE)
-    excess = beyond / max(float(np.mean(target > sure)), 1.0 / len(target)) - expected
-    extreme = max(float(excess), 0.0) / (1.0 - expected)
-    doubt, usual = (float(np.mean(sigmoid(-odds))) for odds in (target, source))
-    surer = min(doubt / max(usual, np.finfo(float).tiny), 1.0)
-    return extreme + (1.0 - extreme) * (0.5 if c == 2 else 1.0) * surer**2
+    kept = (_OF_TWO_CLASSES if c == 2 else 1.0) * min(as_is.doubt, 1.0) ** 2
+    return as_is.extreme + (1.0 - as_is.extreme) * kept
 
 
 def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Unchanged) -> Explained:
@@ -151,7 +160,7 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     label_shift_weight, _, collapse_weight = _beliefs(distances)
     return Explained(
         label_shift_weight=label_shift_weight,
-        collapse_weight=collapse_weight * as_is.credible,
+        collapse_weight=collapse_weight * _credible(as_is, c),
         label_marginal=_shrunk(marginals[UNMOVED], source.marginal, gain, m, n),
         label_shift_distance=float(distances[:2].min()),
         collapse_distance=float(distances[2]),
