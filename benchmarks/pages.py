@@ -33,7 +33,14 @@ from study_tables import study_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-_DOCS = ("benchmark.md", "benchmark-tables.md", "graphs.md", "which-method.md", "guides/release.md")
+_DOCS = (
+    "benchmark.md",
+    "benchmark-tables.md",
+    "graphs.md",
+    "which-method.md",
+    "guides/release.md",
+    "research/families.md",
+)
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / name for name in _DOCS))
 _PART = re.compile(r"(<!-- measured: (?P<name>.+?) -->\n).*?(<!-- end -->)", re.S)
 

@@ -51,6 +51,12 @@ NEW = {
     "guests": "guests",
     "speech": "spoken words",
 }
+#: Tables of records, by the modules of docs/studies/families/records.py that have them.
+RECORDS = {
+    "first": "voters abortion crashes stops storms churn rodents union loans jobs happiness credit developers",
+    "second": "insured health pensions deaths grants leaves leagues drama gender grades mothers tweets reviews",
+    "third": "magic texture phoneme segment banana ring chess pets ratings married drivers wins",
+}
 IN_SHORT = ("auto", "alsa-g", "cot", "atc-mc", "ac")
 DISTANCES = {
     0.0: ("below .01", "nothing moved: sampling error, and little else"),
@@ -66,10 +72,18 @@ _REAL = ("as is", "label shift")
 
 def study_tables() -> dict[str, list[Table]]:
     """Return the tables by name."""
-    trust, new, halves, nested = (
-        json.loads((STUDIES / f"{name}.json").read_text()) for name in ("trust", "new_families", "halves", "nested")
+    trust, new, records, halves, nested = (
+        json.loads((STUDIES / f"{name}.json").read_text())
+        for name in ("trust", "new_families", "records", "halves", "nested")
     )
+    of_records = {name: name for names in RECORDS.values() for name in names.split()}
     return {
+        "records": [_transposed(_by_suite(records["rows"], "as is", _methods(records["rows"]), of_records))],
+        "records, label-shifted": [
+            _transposed(_by_suite(records["rows"], "label shift", _methods(records["rows"]), of_records))
+        ],
+        "records, intervals": [_transposed(_coverage(records["rows"], of_records))],
+        "records in short": [_records_in_short(records["rows"])],
         "new families": [_transposed(_by_suite(new["rows"], "as is", _methods(new["rows"]), NEW))],
         "new families in short": [_in_short(_transposed(_by_suite(new["rows"], "as is", IN_SHORT, NEW)))],
         "new families, label-shifted": [_transposed(_by_suite(new["rows"], "label shift", _methods(new["rows"]), NEW))],
@@ -156,6 +170,29 @@ def _in_short(table: Table) -> Table:
     return Table(table.header, table.rows[:2], left=table.left)
 
 
+def _records_in_short(rows: Sequence[Row]) -> Table:
+    """Return of each module of records what `auto` does beside the best single method, and how intervals hold."""
+    at = {(row["kind"], row["method"], row["suite"]): row for row in rows}
+    singles = [method for method in _methods(rows) if method != "auto"]
+    lines = []
+    for module, words in RECORDS.items():
+        names, line = words.split(), [module]
+        for kind in _REAL:
+            means = {
+                method: float(np.mean([at[kind, method, name]["mae"] for name in names])) for method in _methods(rows)
+            }
+            best = min(singles, key=lambda method: means[method])
+            least = {name: min(at[kind, method, name]["mae"] for method in singles) for name in names}
+            worst = max(at[kind, "auto", name]["mae"] / least[name] for name in names)
+            held, width = (np.mean([at[kind, "auto", name][part] for name in names]) for part in ("coverage", "width"))
+            line += [_points(means["auto"]), f"{_points(means[best])} ({best})"]
+            line += [f"{worst:.1f}", f"{_share(float(held))}, {width:.2f}"]
+        lines.append(line)
+    head = ("auto", "best single method", "worst ratio", "intervals")
+    told = [f"{kind}: {each}" for kind in ("as they are", "label-shifted") for each in head]
+    return Table(("module", *told), lines, left=(0,))
+
+
 def _coverage(rows: Iterable[Row], suites: Mapping[str, str]) -> Table:
     """Return how often intervals of `auto` held, and how wide they were."""
     mine = {(row["kind"], row["suite"]): row for row in rows if row["method"] == "auto"}
@@ -186,7 +223,8 @@ def _two_models(rows: Iterable[Row]) -> Table:
 
 def _nested(found: Mapping[str, Any]) -> Table:
     """Return what `auto` does on each family with constants chosen on the others, beside what it does as it is."""
-    shipped, names = found["shipped by family"], FAMILIES | NEW
+    shipped = found["shipped by family"]
+    names = FAMILIES | NEW | {name: name for words in RECORDS.values() for name in words.split()}
     lines = []
     for row in sorted(found["families"], key=lambda row: list(names).index(row["family"])):
         errors = [error for kind in _REAL for error in (row[kind], shipped[kind][row["family"]])]

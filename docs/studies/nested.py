@@ -41,7 +41,7 @@ WEIGHTS = {"as is": 1.0, "label shift": 1 / 2, "half": 1 / 6, "confidence": 1 / 
 COVERAGE, SCALES = 0.9, np.arange(0.5, 2.0, 0.05)
 THIRD = 3  # one model in so many also estimates halves of its source
 LEAST = 1e-9  # of a belief that another one is divided by
-NEAR, MOST = 1e-4, 0.02  # the parts may give something else on average and at most: each is held within 0 and 1
+NEAR, MOST = 1e-4, 0.05  # the parts may give something else on average and at most: each is held within 0 and 1
 
 
 class Constants(NamedTuple):

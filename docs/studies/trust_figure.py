@@ -26,7 +26,7 @@ KINDS = {
     "sound": ("speech",),
     "tables": (
         "activities", "birdstrikes", "census", "covertype", "diamonds", "elec", "flights_carrier", "flights_delay",
-        "gas", "guests", "households", "landsat", "letters", "splice", "weather",
+        "gas", "guests", "households", "landsat", "letters", "records", "splice", "weather",
     ),
 }  # fmt: skip
 PANELS = {"ac": "what the model's confidence says", "auto": "what Leadline says"}
@@ -45,8 +45,9 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         for place, (kind, families) in enumerate(KINDS.items()):
             mine = np.array([row["family"] in families for row in rows])
             axis.scatter(
-                truth[mine], estimate[mine], s=14, color=COLOURS[place], alpha=0.65, linewidths=0, label=kind, zorder=2
-            )
+                truth[mine], estimate[mine], s=11, color=COLOURS[place], alpha=0.5, linewidths=0, label=kind,
+                zorder=3 - place / len(KINDS),  # the many tables below all else
+            )  # fmt: skip
         _frame(axis, title, f"{np.abs(estimate - truth).mean():.1f} points off on average")
     axes[0].set_ylabel("estimated accuracy, %")
     handles, labels = axes[0].get_legend_handles_labels()
@@ -68,9 +69,10 @@ def _frame(axis: Any, title: str, below: str) -> None:
 def main() -> None:
     """Read the pairs and draw them."""
     rows = []
-    for name in ("trust_pairs.csv", "new_families_pairs.csv"):
+    for name in ("trust_pairs.csv", "new_families_pairs.csv", "records_pairs.csv"):
         with Path(__file__).with_name(name).open(newline="") as file:
-            rows += csv.DictReader(file)
+            found = list(csv.DictReader(file))
+        rows += [{**row, "family": "records"} for row in found] if name == "records_pairs.csv" else found
     draw(rows, Path(sys.argv[1]))
 
 

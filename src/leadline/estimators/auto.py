@@ -71,11 +71,12 @@ class Auto(Estimator):
     Asks why the predictions moved. If the target looks like the source with other class frequencies and nothing else
     (label shift), confidence is reweighted to them; if the classifier is surer or less sure as well (label shift and
     more), confidence is read as it is; if it looks like a classifier that drifts towards some classes (collapse), the
-    source's class frequencies are restored first. Belief moves smoothly between the three, and the nearer the target
-    is to the source, to calibrated confidence as it is. Clusters of the source's logits, one for each class, count for
-    as much, adapted to the target in the same way: as frequent as it shows them, or where it shows them. The result is
-    averaged with ALSA's, whose anchors stay where they are. Each reading is moved by what it misses of the accuracy on
-    the source itself. The more anything moved, the more mistakes are expected that the outputs do not show.
+    source's class frequencies are restored first, unless it is surer than it was, as it is of easier rows. Belief moves
+    smoothly between the three, and the nearer the target is to the source, to calibrated confidence as it is. Clusters
+    of the source's logits, one for each class, count for as much, adapted to the target in the same way: as frequent as
+    it shows them, or where it shows them. The result is averaged with ALSA's, whose anchors stay where they are. Each
+    reading is moved by what it misses of the accuracy on the source itself. The more anything moved, the more mistakes
+    are expected that the outputs do not show.
 
     Notes
     -----
