@@ -163,9 +163,14 @@ def estimates(at: Columns, constants: Constants) -> Array:
 
 def ends(at: Columns, estimate: Array, scale: float) -> tuple[Array, Array]:
     """Return the intervals around estimates of the rows, with so many times what the shift may do."""
-    sampling, shift, classes = (normal_quantile(0.95) * part for part in (at.sampling, at.shift, at.classes))
+    parts = (normal_quantile(0.95) * part for part in (at.sampling, at.shift, at.classes, at.drift))
+    sampling, shift, *leans = parts
     lower, upper = (
-        np.sqrt(sampling**2 + ((1.0 - sign * SKEW) * scale * shift) ** 2 + np.maximum(sign * classes, 0.0) ** 2)
+        np.sqrt(
+            sampling**2
+            + ((1.0 - sign * SKEW) * scale * shift) ** 2
+            + sum(np.maximum(sign * lean, 0.0) ** 2 for lean in leans)
+        )
         for sign in (-1, 1)
     )
     return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)

@@ -138,8 +138,8 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     few = np.minimum(1.0, 10.0 / column("auto", "classes"))
     judged = (column("auto") - ANCHORS_SHARE * few * singles["alsa-g"]) / (1.0 - ANCHORS_SHARE * few)
     autos = {share: judged + share * few * (singles["alsa-g"] - judged) for share in SHARES}
-    sampling, shift, classes = (
-        normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift", "classes")
+    sampling, shift, *leans = (
+        normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift", "classes", "drift")
     )
 
     def mean(values: NDArray[Any], names: list[str]) -> float:
@@ -147,7 +147,11 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
 
     def ends(estimate: NDArray[np.float64], scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         lower, upper = (
-            np.sqrt(sampling**2 + ((1 - sign * SKEW) * scale * shift) ** 2 + np.maximum(sign * classes, 0.0) ** 2)
+            np.sqrt(
+                sampling**2
+                + ((1 - sign * SKEW) * scale * shift) ** 2
+                + sum(np.maximum(sign * lean, 0.0) ** 2 for lean in leans)
+            )
             for sign in (-1, 1)
         )
         return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)

@@ -52,8 +52,10 @@ def test_parts_add_as_squares_each_on_its_side() -> None:
     model = ll.Auto().fit(*rare_class(2_000, 0.2, 0))
     judgement = judge(model.source_, rare_class(1_000, 0.2, 1)[0], 1_000)
     further, less = 0.04 * (1.0 + SKEW), 0.04 * (1.0 - SKEW)
-    for lean, down, up in ((0.0, 0.0, 0.0), (-0.12, 0.12, 0.0), (0.12, 0.0, 0.12)):
-        moved = replace(judgement, accuracy=0.5, parts={"sampling": 0.03, "shift": 0.04, "classes": lean})
+    to_sides = ((0.0, 0.0, 0.0, 0.0), (-0.12, 0.0, 0.12, 0.0), (0.12, 0.0, 0.0, 0.12), (0.12, -0.1, 0.1, 0.12))
+    for classes, drift, down, up in to_sides:
+        parts = {"sampling": 0.03, "shift": 0.04, "classes": classes, "drift": drift}
+        moved = replace(judgement, accuracy=0.5, parts=parts)
         for level in (0.5, 0.9):
             low, high = moved.interval(0.5, level)
             quantile = normal_quantile(0.5 + level / 2)

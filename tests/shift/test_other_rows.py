@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -49,6 +51,22 @@ def test_rows_surer_than_any_choice_of_the_sources_are_drift() -> None:
     beyond = people(2_000, 1).logits + np.array([0.0, 8.0])
     explained = judge(model.source_, beyond.astype(np.float32), 2_000).explained
     assert explained.collapse_weight > 0.8
+
+
+def test_what_is_not_believed_of_collapse_is_in_the_interval() -> None:
+    """A classifier that has come to say one class nearly always may have got easy rows, and may be broken."""
+    model, group = ll.Auto().fit(people(4_000, 0)), people(2_000, 1, choice=1.0)
+    judgement = judge(model.source_, group.logits.astype(np.float32), len(group))
+    found = judgement.explained
+    assert found.collapse_weight < 0.25
+    assert found.doubted_weight > 0.5
+    believed = replace(judgement, parts={**judgement.parts, "drift": 0.0}, explained=replace(found, doubted_weight=0.0))
+    reached = judgement.weights[1:].sum() * found.doubted_weight
+    for accuracy in (judgement.accuracy, 0.95):
+        low, high = judgement.interval(accuracy, 0.9)
+        assert low <= accuracy + reached * (judgement.readings["restored"] - accuracy)
+        assert low < believed.interval(accuracy, 0.9)[0] - 0.05
+        assert high == believed.interval(accuracy, 0.9)[1]
 
 
 @pytest.mark.parametrize("size", [200, 5_000])

@@ -53,8 +53,9 @@ class Shift:
     ranking
         How well confidence ranks right before wrong on the source: 2 AUC - 1.
     uncertainty
-        Parts of the estimate's error, by name: standard errors of ``sampling`` and of the ``shift``, and ``classes``,
-        with its sign: if other class frequencies were all that happened, the accuracy would lie further on that side.
+        Parts of the estimate's error, by name: standard errors of ``sampling`` and of the ``shift``; ``classes`` and
+        ``drift``, with their signs: if other class frequencies were all that happened, or if a classifier drifts that
+        may as well have got other rows, the accuracy would lie further on that side.
     evidence
         Share of the verdict that rests on the rows themselves; the rest is borrowed from the whole target that a
         segment belongs to.

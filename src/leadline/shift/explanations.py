@@ -36,6 +36,8 @@ class Explained:
     ----------
     label_shift_weight, collapse_weight
         Belief in label shift and in collapse; the rest of 1 is that in label shift and more, or another mix of rows.
+    doubted_weight
+        Belief in collapse that was not kept, because another mix of rows would look alike.
     label_marginal
         Shape (c,): the target's class frequencies if it is label shift.
     label_shift_distance, collapse_distance, unchanged_distance
@@ -50,6 +52,7 @@ class Explained:
 
     label_shift_weight: float
     collapse_weight: float
+    doubted_weight: float
     label_marginal: Array
     label_shift_distance: float
     collapse_distance: float
@@ -157,10 +160,11 @@ def explain(source: MovedRows, target: TopTwo, mean_softmax: Array, as_is: Uncha
     collapsed = squared_distance(wanted, models) - noise_floor(wanted, models, m, n)
     nearest = shifted[UNMOVED], np.delete(shifted, UNMOVED).min(), collapsed.min()
     distances = np.sqrt(np.maximum(nearest, 0.0) + DISTANCE_FLOOR**2)
-    label_shift_weight, _, collapse_weight = _beliefs(distances)
+    (label_shift_weight, _, collapse_weight), kept = _beliefs(distances), _credible(as_is, c)
     return Explained(
         label_shift_weight=label_shift_weight,
-        collapse_weight=collapse_weight * _credible(as_is, c),
+        collapse_weight=collapse_weight * kept,
+        doubted_weight=collapse_weight * (1.0 - kept),
         label_marginal=_shrunk(marginals[UNMOVED], source.marginal, gain, m, n),
         label_shift_distance=float(distances[:2].min()),
         collapse_distance=float(distances[2]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -33,6 +34,7 @@ _MOST, _HALF = 0.115, 0.1
 SKEW = 0.2
 _BINS = 10  # of the confidence
 _UNSEEN = 0.3  # share of the noise that a shift may hide in
+_LEANINGS = MappingProxyType({"classes": "reweighted", "drift": "restored"})  # the readings they are towards
 _UNSHOWN = 0.08  # mistakes that a target that moved does not show, over those it does; .04 to .12 do alike
 
 
@@ -55,8 +57,9 @@ class Judgement:
     hidden
         The share of the rows that seem right to expect to be wrong, because the target moved.
     parts
-        Standard errors: of sampling, and of whatever the shift may do to the readings; and, with its sign, how far the
-        estimate would move if other class shares were all that happened, as far as that is believed.
+        Standard errors: of sampling, and of whatever the shift may do to the readings; and, with their signs, how far
+        the estimate would move if other class shares were all that happened, and if it were collapse after all, as far
+        as either is believed.
     confidences
         Shape (10,): shares of the rows by confidence.
     evidence
@@ -76,13 +79,15 @@ class Judgement:
     def interval(self, accuracy: float, confidence_level: float) -> tuple[float, float]:
         """Return the interval around an accuracy at a nominal coverage.
 
-        It leans to one side by what label shift would make of this accuracy; ``parts`` have that of its own.
+        It leans to one side by what label shift would make of this accuracy, and collapse; ``parts`` have that of its
+        own.
         """
-        quantile = normal_quantile(0.5 + confidence_level / 2)
+        quantile, apart = normal_quantile(0.5 + confidence_level / 2), self.accuracy - accuracy
         sampling, shift = self.parts["sampling"], self.parts["shift"]
-        lean = self.parts["classes"] + _lean(self.profile, self.explained, self.accuracy - accuracy)
-        lower = math.hypot(sampling, (1.0 + SKEW) * shift, min(lean, 0.0))
-        upper = math.hypot(sampling, (1.0 - SKEW) * shift, max(lean, 0.0))
+        shares = _leanings(self.profile, self.explained)
+        leans = [self.parts[name] + share * apart / normal_quantile(0.95) for name, share in shares.items()]
+        lower = math.hypot(sampling, (1.0 + SKEW) * shift, *(min(lean, 0.0) for lean in leans))
+        upper = math.hypot(sampling, (1.0 - SKEW) * shift, *(max(lean, 0.0) for lean in leans))
         return max(0.0, accuracy - quantile * lower), min(1.0, accuracy + quantile * upper)
 
     @property
@@ -182,19 +187,19 @@ def judge(profile: SourceProfile, logits: FloatArray, n_target: int) -> Judgemen
     readings = {name: limited(float(values.mean()) + gaps[name]) for name, values in read.items()}
     distance = _distance(explained)
     most = _MOST * (2.0 - profile.ranking) * distance / (distance + _HALF)
-    parts = {
-        "sampling": _sampling(profile, accuracy, n_target),
-        "shift": most / normal_quantile(0.95),
-        "classes": _lean(profile, explained, readings["reweighted"] - accuracy),
-    }
+    parts = {"sampling": _sampling(profile, accuracy, n_target), "shift": most / normal_quantile(0.95)}
+    for name, share in _leanings(profile, explained).items():
+        parts[name] = share * (readings[_LEANINGS[name]] - accuracy) / normal_quantile(0.95)
     bins = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], read["confidence"], side="right")
     confidences = np.bincount(bins, minlength=_BINS) / len(bins)
     return Judgement(profile, explained, adaptation, readings, accuracy, hidden, parts, confidences)
 
 
-def _lean(profile: SourceProfile, explained: Explained, apart: float) -> float:
-    """Return by how much an interval reaches further towards what label shift alone would make of the accuracy."""
-    return profile.few_classes * (1.0 - explained.collapse_weight) * apart / normal_quantile(0.95)
+def _leanings(profile: SourceProfile, explained: Explained) -> dict[str, float]:
+    """Return how far intervals reach towards what label shift alone, and collapse, would make of the accuracy."""
+    moved = 1.0 - float(_weights(explained)[0])
+    shares = {"classes": 1.0 - explained.collapse_weight, "drift": moved * explained.doubted_weight}
+    return {name: profile.few_classes * share for name, share in shares.items()}
 
 
 def _distance(explained: Explained) -> float:
