@@ -33,6 +33,7 @@ def test_a_group_of_easy_people_is_no_collapse() -> None:
     found = model.estimate(group.logits)
     assert found.shift is not None
     assert found.shift.collapse_weight < 0.25
+    assert found.shift.kind is ll.ShiftKind.UNDECIDED
     assert found.interval[0] < group.accuracy < found.interval[1]
     assert abs(found.accuracy - group.accuracy) < 0.08
 
@@ -92,6 +93,11 @@ def test_scores_of_few_digits_and_hardly_any_sure_rows_say_nothing() -> None:
     assert unchanged(rows(tied), rows(tied), 2).extreme == 0.0
     assert unchanged(rows(tied), rows(np.zeros(50)), 2).extreme == 0.0
     assert 0.0 <= unchanged(rows(np.arange(100.0)), rows(np.array([99.0])), 2).extreme <= 1.0
+
+
+def test_scores_that_differ_by_rounding_alone_are_equally_sure() -> None:
+    tied = np.repeat([0.3, 1.1, 2.7], [700, 100, 200])
+    assert unchanged(rows(tied), rows(np.nextafter(tied, np.inf)), 2).extreme == 0.0
 
 
 def test_a_source_without_doubt_is_compared_without_dividing_by_none() -> None:

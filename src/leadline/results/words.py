@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 _VERDICTS = {
     ShiftKind.NONE: ("The target looks like the source: nothing differs beyond sampling noise.", ""),
     ShiftKind.LABEL: (
-        "The predictions look like the source's with other class frequencies (label shift), or like another mix of its "
-        "rows.",
+        "The predictions look like the source's with other class frequencies (label shift).",
         "Confidence then stays meaningful; methods that assume the source's class frequencies (cot, cott) do not.",
     ),
     ShiftKind.COLLAPSE: (
@@ -22,8 +21,8 @@ _VERDICTS = {
         "Confidence is then too high; methods that restore the source's class frequencies (cot, cott) are nearer.",
     ),
     ShiftKind.UNDECIDED: (
-        "Changed class frequencies and a drifting classifier explain the predictions about equally well, and they call "
-        "for different methods: the estimate lies between.",
+        "Changed class frequencies, or another mix of rows, and a drifting classifier explain the predictions about "
+        "equally well, and they call for different methods: the estimate lies between.",
         "",
     ),
 }

@@ -18,7 +18,7 @@ import numpy as np
 
 from leadline.data.outputs import FloatArray
 from leadline.numeric import Array, sigmoid
-from leadline.shift.cells import TopTwo, bin_edges, histogram, noise_floor, squared_distance
+from leadline.shift.cells import TopTwo, bin_edges, bins_of, histogram, noise_floor, squared_distance
 from leadline.shift.moved_rows import NOISES, SCALES, UNMOVED, MovedRows
 from leadline.shift.priors import restoring_bias
 
@@ -111,10 +111,10 @@ def unchanged(source: TopTwo, target: TopTwo, c: int) -> Unchanged:
 
 def _extreme(source: FloatArray, target: FloatArray) -> float:
     """Return how much surer the sure rows of a target are than those of the source, by their log-odds."""
-    sure, surest = np.quantile(source, (_SURE, _SUREST))
+    bins = bins_of(target, np.quantile(source, (_SURE, _SUREST)))
+    sure, surest = (int(np.count_nonzero(bins >= least)) for least in (1, 2))
     expected = (1.0 - _SUREST) / (1.0 - _SURE)
-    share = float(np.mean(target > surest)) / max(float(np.mean(target > sure)), 1.0 / len(target))
-    return max(share - expected, 0.0) / (1.0 - expected)
+    return max(surest / max(sure, 1) - expected, 0.0) / (1.0 - expected)
 
 
 def _credible(as_is: Unchanged, c: int) -> float:

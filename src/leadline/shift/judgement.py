@@ -100,9 +100,10 @@ class Judgement:
         """Which explanation is believed."""
         if self.explained.unchanged_distance < 2 * DISTANCE_FLOOR:
             return ShiftKind.NONE
-        if self.explained.collapse_weight > _COLLAPSE_FROM:
+        believed, doubted = self.explained.collapse_weight, self.explained.doubted_weight
+        if believed > _COLLAPSE_FROM:
             return ShiftKind.COLLAPSE
-        return ShiftKind.LABEL if self.explained.collapse_weight < _LABEL_SHIFT_TO else ShiftKind.UNDECIDED
+        return ShiftKind.LABEL if believed + doubted < _LABEL_SHIFT_TO else ShiftKind.UNDECIDED
 
     def shift(self) -> Shift:
         """Return the findings for people and programs."""
