@@ -105,7 +105,8 @@ def _guided(name: str, folder: Path, log: Log, end: float, seed: int) -> None:
     import atheris
 
     # Numba compiles the kernels from their bytecode, in which there must be nothing else.
-    compiled = ["leadline.estimators.alsa.kernels.loops", "leadline.rowwise"]
+    compiled = ["leadline.estimators.alsa.kernels.loops"]
+    compiled += [f"leadline.rowwise.{name}" for name in ("clusters", "loops", "overlaps")]
     with atheris.instrument_imports(include=["leadline"], exclude=compiled):
         from fuzz.targets import TARGETS
 

@@ -48,7 +48,8 @@ def test_a_footer_says_what_arrow_finds_in_it(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=30, store_decimal_as_integer=False,
                    column_encoding={"parts.two": "DELTA_BYTE_ARRAY"}, use_dictionary=["with.dots"])  # fmt: skip
     metadata = pq.read_metadata(tmp_path / "t.parquet")
-    found = row_groups(metadata)
+    with (tmp_path / "t.parquet").open("rb") as file:
+        found = row_groups(file, metadata)
     assert len(found) == metadata.num_row_groups == 3
     for number, group in enumerate(found):
         for i, chunk in enumerate(group):
@@ -60,7 +61,7 @@ def test_a_footer_says_what_arrow_finds_in_it(tmp_path: Path) -> None:
             assert chunk.has_prefixes == ("DELTA_BYTE_ARRAY" in said.encodings)
     assert {chunk.path for chunk in found[0] if chunk.has_prefixes} == {"parts.two"}
     assert [chunk.width for chunk in found[0] if chunk.type == "FIXED_LEN_BYTE_ARRAY"] == [2]
-    assert row_group_bytes(metadata, ["known", "with.dots"])[2] == sum(
+    assert row_group_bytes(found, ["known", "with.dots"])[2] == sum(
         30 * (1 + 8) if chunk.path == "known" else chunk.n_bytes + 30 * 8
         for chunk in found[2]
         if chunk.path in ("known", "with.dots")
@@ -75,6 +76,24 @@ def test_a_footer_that_contradicts_itself_is_refused_and_ends_no_process(path: P
     for where in (None, "label >= 0"):
         with pytest.raises(InputError, match="its footer contradicts itself"):
             leadline.estimate_files(model, str(path), where=where)
+
+
+def test_a_footer_that_says_it_is_signed_ends_no_process(path: Path) -> None:
+    """Arrow reads it, and ends the process where it is to write it."""
+    before = leadline.read_outputs(path).logits
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - length : -9] + b"\x1c\x1c\x00\x00\x00"  # one field more: the algorithm of its signature
+    path.write_bytes(data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + data[-4:])
+    model = leadline.make("ac").fit(np.eye(3) * 5, [0, 1, 2])
+    np.testing.assert_array_equal(leadline.read_outputs(path).logits, before)
+    assert leadline.estimate_files(model, str(path)).overall.estimate.n_samples == 6
+
+
+def test_a_field_that_comes_twice_is_refused(path: Path) -> None:
+    change(path, SIZES, SIZES + b"\x09\x06\x26\x00\x0c")  # the definitions once more, as field 3
+    with pytest.raises(InputError, match="its footer contradicts itself"):
+        leadline.read_outputs(path)
 
 
 def test_bytes_of_texts_belong_to_texts(path: Path) -> None:

@@ -1,7 +1,7 @@
 """What the footer of a Parquet file says of its columns.
 
-Arrow's own objects for it end the process where a footer contradicts itself, so that it is read here, and such a footer
-is refused before Arrow looks at it.
+Arrow's own objects for it end the process where a footer contradicts itself, so that its bytes are read here, and such
+a footer is refused before Arrow looks at it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Self
 
 from leadline.errors import InputError
 
-_MAGIC = 4  # bytes before the footer
+_END = 8  # bytes after the footer, of which the first four are its length
+_DAMAGED = "its footer contradicts itself; is it damaged?"
 _DELTA_BYTE_ARRAY = 7
 
 # Kinds of values in Thrift's compact protocol, which footers are written in.
@@ -78,7 +79,7 @@ class Chunk:
             or definitions not in (0, leaf.max_definition_level + 1)
             or (_TEXT_BYTES in sizes and not is_text)
         ):
-            raise InputError("its footer contradicts itself; is it damaged?")
+            raise InputError(_DAMAGED)
         return cls(
             b".".join(column[_PATH]).decode(errors="replace"), leaf.physical_type, max(1, leaf.length or 1),
             max(0, column[_VALUES]), max(0, column[_UNCOMPRESSED]), _DICTIONARY in column,
@@ -86,24 +87,34 @@ class Chunk:
         )  # fmt: skip
 
 
-def row_groups(metadata: Any) -> list[list[Chunk]]:
+def row_groups(file: Any, metadata: Any) -> list[list[Chunk]]:
     """Return the columns of each row group.
 
     Parameters
     ----------
+    file
+        The file, open for bytes.
     metadata
-        The ``pyarrow.parquet.FileMetaData`` of a file.
+        Its ``pyarrow.parquet.FileMetaData``.
     """
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    metadata.write_metadata_file(sink)
-    footer, _ = _record(sink.getvalue().to_pybytes(), _MAGIC, _FOOTER)
+    try:
+        footer, _ = _record(_footer(file), 0, _FOOTER)
+    except (IndexError, KeyError) as error:
+        raise InputError(_DAMAGED) from error
     leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
     found = [group.get(_COLUMNS, []) for group in footer.get(_ROW_GROUPS, [])]
     if any(len(columns) != len(leaves) for columns in found):
         raise InputError(f"its footer contradicts itself: not every row group has the {len(leaves)} columns.")
     return [[Chunk.of(*pair) for pair in zip(columns, leaves, strict=True)] for columns in found]
+
+
+def _footer(file: Any) -> bytes:
+    """Return the bytes of the footer: Arrow, asked for them, ends the process where a footer says it is signed."""
+    end = file.seek(0, 2) - _END
+    file.seek(end)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(max(end - length, 0))
+    return bytes(file.read(length))
 
 
 def _record(data: bytes, place: int, wanted: _Wanted) -> tuple[dict[int, Any], int]:
@@ -116,6 +127,8 @@ def _record(data: bytes, place: int, wanted: _Wanted) -> tuple[dict[int, Any], i
             number += head >> 4
         else:
             number, place = _integer(data, place)
+        if number in found:
+            raise InputError(_DAMAGED)
         if number in wanted:
             found[number], place = _value(data, place, head & 15, wanted[number])
         else:

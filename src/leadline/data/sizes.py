@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leadline.data.footers import Chunk, row_groups
+from leadline.data.footers import Chunk
 from leadline.data.memory import MemoryLimit
 
 ARROW_MAGIC = b"ARROW1"
@@ -17,30 +17,30 @@ _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
 # ---------------------------------------------------------------------------------------------- Parquet
-def row_group_bytes(metadata: Any, columns: Collection[str] | None = None) -> list[int]:
+def row_group_bytes(groups: Sequence[Sequence[Chunk]], columns: Collection[str] | None = None) -> list[int]:
     """Return how many bytes each row group of a Parquet file takes, without texts that are read as dictionaries.
 
     Parameters
     ----------
-    metadata
-        The ``pyarrow.parquet.FileMetaData`` of the file.
+    groups
+        Their columns, from :func:`leadline.data.footers.row_groups`.
     columns
         The columns that are read; None for all.
     """
     return [
         sum(_chunk_bytes(chunk) for chunk in group if columns is None or _name(chunk, columns) in columns)
-        for group in row_groups(metadata)
+        for group in groups
     ]
 
 
-def dictionary_columns(metadata: Any, limit: MemoryLimit) -> list[str]:
+def dictionary_columns(groups: Sequence[Sequence[Chunk]], limit: MemoryLimit) -> list[str]:
     """Return the columns of text that are to be read as dictionaries, as they are stored.
 
     As plain texts they could take more than the limit: every row may have the longest value of the dictionary.
     """
     return sorted({
         chunk.path
-        for group in row_groups(metadata)
+        for group in groups
         for chunk in group
         if chunk.type == "BYTE_ARRAY" and chunk.has_dictionary and chunk.n_values * chunk.n_bytes > limit.size
     })  # fmt: skip

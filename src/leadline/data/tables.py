@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from leadline.data.arrow import column_values, known_rows, table_matrix, text_bytes
 from leadline.data.columns import Columns
+from leadline.data.footers import row_groups
 from leadline.data.memory import MemoryLimit
 from leadline.data.outputs import Outputs
 from leadline.data.sizes import ARROW_MAGIC, arrow_batches, dictionary_columns, row_group_bytes
@@ -213,10 +214,10 @@ def parquet_table(path: Path, limit: MemoryLimit) -> Any:
     """Read a Parquet file as an Arrow table, after a look at what it unpacks to."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path, memory_map=True) as file:
-        metadata = file.metadata
-        limit.require(max(sum(row_group_bytes(metadata)), metadata.num_rows), "it")
-        texts = dictionary_columns(metadata, limit)
+    with parquet.ParquetFile(path, memory_map=True) as file, path.open("rb") as stored:
+        groups = row_groups(stored, file.metadata)
+        limit.require(max(sum(row_group_bytes(groups)), file.metadata.num_rows), "it")
+        texts = dictionary_columns(groups, limit)
     with parquet.ParquetFile(path, memory_map=True, read_dictionary=texts) as file:
         # What is noted with the columns is stored twice, and streams see this copy.
         return file.read().replace_schema_metadata(file.schema_arrow.metadata)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+from leadline.data.footers import row_groups
 from leadline.data.memory import MemoryLimit
 from leadline.data.names import one_line
 from leadline.data.sizes import dictionary_columns
@@ -62,7 +63,8 @@ class LakeFile:
             column = pc.field(name)
             guarantee = guarantee & (column.is_null() if value is None else column == pc.scalar(value))
         plain = ds.ParquetFileFormat().make_fragment(self.path, filesystem, guarantee)
-        texts = dictionary_columns(plain.metadata, self.limit)
+        with plain.open() as stored:
+            texts = dictionary_columns(row_groups(stored, plain.metadata), self.limit)
         if not texts:
             return plain
         return ds.ParquetFileFormat(dictionary_columns=texts).make_fragment(self.path, filesystem, guarantee)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leadline.data.footers import row_groups
 from leadline.data.sizes import row_group_bytes
 from leadline.engines.ipc import ArrowFragment
 from leadline.engines.lake import LakeFile
@@ -21,7 +22,8 @@ def scan_batches(file: LakeFile, fragment: Any, schema: Any, columns: list[str],
     if isinstance(fragment, ArrowFragment):
         yield from fragment.batches(schema, columns, rows)
         return
-    sizes = row_group_bytes(fragment.metadata, columns)
+    with fragment.open() as stored:
+        sizes = row_group_bytes(row_groups(stored, fragment.metadata), columns)
     for group in fragment.row_groups:  # each is unpacked whole
         file.limit.require(sizes[group.id], f"row group {group.id}")
     for part in _parts(fragment, sizes):
