@@ -96,6 +96,13 @@ def test_a_field_that_comes_twice_is_refused(path: Path) -> None:
         leadline.read_outputs(path)
 
 
+def test_fields_of_another_kind_are_refused(path: Path) -> None:
+    """Arrow passes over a field whose kind is not the one it knows."""
+    change(path, SIZES + b"\x00", b"\x36\x00")  # a number in place of the sizes
+    with pytest.raises(InputError, match="its footer has fields of another kind than Parquet's"):
+        leadline.read_outputs(path)
+
+
 def test_bytes_of_texts_belong_to_texts(path: Path) -> None:
     change(path, SIZES, b"\x3c\x16\x0c\x19\x06" + SIZES[3:])
     with pytest.raises(InputError, match="its footer contradicts itself"):

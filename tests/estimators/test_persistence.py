@@ -226,10 +226,9 @@ def test_missing_learned_state_is_noticed(saved: Path) -> None:
         load(saved)
 
 
-def test_files_of_the_first_format_are_read(saved: Path) -> None:
-    """They hold rows of the source, and what is learned from these is learned when they are loaded."""
+def make_first_format(saved: Path, **changed: np.ndarray) -> None:
+    """Write a model as the first format had it, some of its rows of the source changed."""
     metadata, tensors = contents(saved)
-    expected = load(saved)
     state = json.loads(metadata["state"])
     profile = json.loads(metadata.pop("source"))
     state |= {"source_accuracy_": profile["accuracy"], "n_source_": profile["n_rows"]}
@@ -237,10 +236,32 @@ def test_files_of_the_first_format_are_read(saved: Path) -> None:
     renamed = {f"source.{name}": f"source_{name}_" for name in ("logits", "labels", "marginal")}
     kept = [name for name in tensors if name in renamed or not name.startswith("source.")]
     tensors = {renamed.get(name, name): tensors[name] for name in kept}
+    tensors |= {f"source_{name}_": values for name, values in changed.items()}
     metadata |= {"format_version": "1", "state": json.dumps(state)}
     save_file(tensors, saved, metadata | {"checksum": _checksum(metadata, tensors)})
+
+
+def test_files_of_the_first_format_are_read(saved: Path) -> None:
+    """They hold rows of the source, and what is learned from these is learned when they are loaded."""
+    expected = load(saved)
+    make_first_format(saved)
     rows = np.asarray(expected.source_.logits)
     assert load(saved).estimate(rows).to_dict() == expected.estimate(rows).to_dict()
+
+
+@pytest.mark.parametrize("wrong", ["label", "nan", "shape", "marginal"])
+def test_rows_that_nothing_can_be_learned_from_are_refused(wrong: str, saved: Path) -> None:
+    profile = load(saved).source_
+    logits, labels, marginal = (np.array(each) for each in (profile.logits, profile.labels, profile.marginal))
+    changed = {
+        "label": {"labels": np.where(np.arange(len(labels)) == 3, 256, labels)},
+        "nan": {"logits": np.where(np.arange(len(labels))[:, None] == 3, np.nan, logits)},
+        "shape": {"labels": labels[:-1]},
+        "marginal": {"marginal": 2 * marginal},
+    }[wrong]
+    make_first_format(saved, **changed)
+    with pytest.raises(InputError, match="is damaged"):
+        load(saved)
 
 
 def test_missing_tensors_are_noticed(saved: Path) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 from leadline.errors import InputError
 
@@ -20,20 +21,28 @@ _DELTA_BYTE_ARRAY = 7
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
 _INTEGERS = (4, 5, 6)
 
-# Numbers of the fields that are read, each with those of the fields inside it.
-_Wanted = Mapping[int, Any]
+
+class _Field(NamedTuple):
+    """A field that is read: its kinds, those of the items of a list, and the fields inside by their numbers."""
+
+    kinds: tuple[int, ...]
+    items: tuple[int, ...] = ()
+    inside: Mapping[int, _Field] = MappingProxyType({})
+
+
+_NUMBER, _NUMBERS, _TEXTS = _Field(_INTEGERS), _Field((_LIST,), _INTEGERS), _Field((_LIST,), (_BINARY,))
+# Numbers of the fields that are read.
 _PATH, _ENCODINGS, _VALUES, _UNCOMPRESSED, _DICTIONARY, _SIZES = 3, 2, 5, 6, 11, 16
 _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 _ROW_GROUPS, _COLUMNS, _COLUMN, _ENCRYPTION = 4, 1, 3, 8
-_FOOTER: _Wanted = {
-    _ROW_GROUPS: {_COLUMNS: {
-        _COLUMN: {
-            _PATH: {}, _ENCODINGS: {}, _VALUES: {}, _UNCOMPRESSED: {}, _DICTIONARY: {},
-            _SIZES: {_TEXT_BYTES: {}, _REPETITIONS: {}, _DEFINITIONS: {}},
-        },
-        _ENCRYPTION: {},
-    }}
-}  # fmt: skip
+_OF_SIZES = MappingProxyType({_TEXT_BYTES: _NUMBER, _REPETITIONS: _NUMBERS, _DEFINITIONS: _NUMBERS})
+_OF_COLUMN = MappingProxyType({
+    _PATH: _TEXTS, _ENCODINGS: _NUMBERS, _VALUES: _NUMBER, _UNCOMPRESSED: _NUMBER, _DICTIONARY: _NUMBER,
+    _SIZES: _Field((_STRUCT,), inside=_OF_SIZES),
+})  # fmt: skip
+_OF_CHUNK = MappingProxyType({_COLUMN: _Field((_STRUCT,), inside=_OF_COLUMN), _ENCRYPTION: _Field((_STRUCT,))})
+_OF_GROUP = MappingProxyType({_COLUMNS: _Field((_LIST,), (_STRUCT,), _OF_CHUNK)})
+_FOOTER = MappingProxyType({_ROW_GROUPS: _Field((_LIST,), (_STRUCT,), _OF_GROUP)})
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ def _footer(file: Any) -> bytes:
     return bytes(file.read(length))
 
 
-def _record(data: bytes, place: int, wanted: _Wanted) -> tuple[dict[int, Any], int]:
+def _record(data: bytes, place: int, wanted: Mapping[int, _Field]) -> tuple[dict[int, Any], int]:
     """Read a record in Thrift's compact protocol: its fields that are wanted, by number, and where it ends."""
     found: dict[int, Any] = {}
     number = 0
@@ -136,23 +145,23 @@ def _record(data: bytes, place: int, wanted: _Wanted) -> tuple[dict[int, Any], i
     return found, place + 1
 
 
-def _value(data: bytes, place: int, kind: int, wanted: _Wanted) -> tuple[Any, int]:
-    """Read a value of a kind, and where it ends."""
+def _value(data: bytes, place: int, kind: int, field: _Field) -> tuple[Any, int]:
+    """Read the value of a field, and where it ends."""
+    if kind not in field.kinds:
+        raise InputError("its footer has fields of another kind than Parquet's.")
     if kind == _STRUCT:
-        return _record(data, place, wanted)
+        return _record(data, place, field.inside)
     if kind == _BINARY:
         count, place = _number(data, place)
         return data[place : place + count], place + count
-    if kind in (_LIST, _SET):
-        count, inner, place = _list(data, place)
-        values = []
-        for _ in range(count):
-            value, place = _value(data, place, inner, wanted)
-            values.append(value)
-        return values, place
     if kind in _INTEGERS:
         return _integer(data, place)
-    raise InputError("its footer has fields of another kind than Parquet's.")
+    count, inner, place = _list(data, place)
+    item, values = _Field(field.items, inside=field.inside), []
+    for _ in range(count):
+        value, place = _value(data, place, inner, item)
+        values.append(value)
+    return values, place
 
 
 def _after(data: bytes, place: int, kind: int) -> int:

@@ -14,6 +14,8 @@ from leadline.estimators.recalibration import NO_BATCHES
 from leadline.shift.calibration import TEMPERATURE_RANGE
 from leadline.shift.source import SourceProfile
 
+#: What a profile of the source is learned from.
+GIVEN = ("logits", "labels", "marginal", "accuracy", "n_rows", "decision_threshold")
 #: The axes of learned arrays: c classes, m rows of the source, k anchors, b bins, e edges of g gaps,
 #: t labelled targets of which w numbers are kept.
 _AXES = {
@@ -79,25 +81,34 @@ def _check_batches(batches: Any) -> None:
     require(bool((np.abs(gaps) <= 1.0).all() and (variances > 0.0).all()), "labelled_batches_ are out of range")
 
 
+def check_rows(given: Mapping[str, Any]) -> None:
+    """Raise a ``ValueError`` where what a profile of the source is learned from cannot be that, by name."""
+    kinds = {field.name: field.type for field in fields(SourceProfile) if field.name in given}
+    sizes: dict[str, int] = {}
+    _check_values(given, kinds, sizes)
+    labels, c, threshold = given["labels"], sizes["c"], given.get("decision_threshold")
+    require(c >= 2, "logits have one class")
+    require(len(labels) > 0 and labels.min() >= 0 and labels.max() < c, f"labels are not from 0 to {c - 1}")
+    require(bool(is_usable(given["logits"]).all()), "logits are too large")
+    _require_distribution(given["marginal"], "marginal")
+    require(0.0 <= given["accuracy"] <= 1.0, "accuracy is no fraction")
+    require(given["n_rows"] >= len(labels), "n_rows is less than the rows there are")
+    require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")
+
+
 def _check_profile(source: SourceProfile, c: int) -> None:
     """Check what was learned of the source."""
     values = vars(source)
     _check_values(values, {field.name: field.type for field in fields(SourceProfile)}, {"c": c})
-    labels, marginal = source.labels, source.marginal
-    require(len(labels) > 0 and labels.min() >= 0 and labels.max() < c, f"labels are not from 0 to {c - 1}")
-    require(bool(is_usable(source.logits).all()), "logits are too large")
-    _require_distribution(marginal, "marginal")
-    require(0.0 <= source.accuracy <= 1.0, "accuracy is no fraction")
+    check_rows({name: values[name] for name in GIVEN})
     require(0.0 <= source.ranking <= 1.0, "ranking is no fraction")
-    require(source.n_rows >= len(labels), "n_rows is less than the rows there are")
     require_temperature(source.temperature)
     edges, gaps = source.gap_edges, source.gaps
     require(len(gaps) == len(edges) + 1 and bool((np.abs(gaps) <= 1.0).all()), "gaps do not fit gap_edges")
     require(bool((np.diff(edges) >= 0.0).all()), "gap_edges do not rise")
     require(abs(source.restored_gap) <= 1.0, "restored_gap is no difference of fractions")
-    threshold = source.decision_threshold
-    require(abs(source.bias) <= LARGEST and (threshold is not None or not source.bias), "bias is no log-odds")
-    require(threshold is None or (c == 2 and 0.0 < threshold < 1.0), "decision_threshold is no probability")
+    decided = source.decision_threshold is not None
+    require(abs(source.bias) <= LARGEST and (decided or not source.bias), "bias is no log-odds")
 
 
 def _check_values(values: Mapping[str, Any], kinds: Mapping[str, Any], sizes: dict[str, int]) -> None:

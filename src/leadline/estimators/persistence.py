@@ -20,7 +20,7 @@ from leadline.data.names import one_line
 from leadline.errors import InputError
 from leadline.estimators.auto import learn_anchors
 from leadline.estimators.base import Estimator
-from leadline.estimators.integrity import check_state
+from leadline.estimators.integrity import GIVEN, check_rows, check_state
 from leadline.shift.source import SourceProfile
 from leadline.version import __version__
 
@@ -173,15 +173,20 @@ def _profile(parts: dict[str, Any]) -> SourceProfile:
     """Return the profile of the source; of a file from before it knew all that it does now, learned again."""
     if "gaps" in parts:
         return SourceProfile(**{field.name: parts[field.name] for field in fields(SourceProfile)})
-    given = ("logits", "labels", "marginal", "accuracy", "n_rows", "decision_threshold")
-    return SourceProfile.learn(**{name: parts[name] for name in given if name in parts})
+    return _learned_again({name: parts[name] for name in GIVEN if name in parts})
+
+
+def _learned_again(given: dict[str, Any]) -> SourceProfile:
+    """Return the profile of the source learned from what is stored, if that can be learned from."""
+    check_rows(given)
+    return SourceProfile.learn(**given)
 
 
 def _from_first(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state in a file of format 1, which kept rows of the source and left learning from them for later."""
     names = {"logits": "source_logits_", "labels": "source_labels_", "marginal": "source_marginal_"}
     names |= {"accuracy": "source_accuracy_", "n_rows": "n_source_"}
-    profile = SourceProfile.learn(**{name: state.pop(old) for name, old in names.items()})
+    profile = _learned_again({name: state.pop(old) for name, old in names.items()})
     if "widths_" in state:  # ALSA did not note then how its search for widths went
         state.setdefault("width_search_", "unknown")
     return state | {"source_": profile, "classes_": tuple(range(state["n_classes_"])), "columns_": None}
