@@ -33,7 +33,7 @@ class Shift:
         from 0 to 1.
     label_shift_weight
         Belief that other class frequencies are all that happened. What is left of 1 after both is the belief that the
-        classifier has also become surer or less sure.
+        classifier has also become surer or less sure, or has got another mix of rows.
     label_marginal
         Shape (c,): the estimated class frequencies of the target.
     label_marginal_change
