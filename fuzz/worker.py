@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # whatever imports Leadline waits until atheris watches
     from fuzz.target import Target
 
 TAKEN, REFUSED, FOUND = range(3)
+_ROWWISE = Path(__file__).parents[1] / "src/leadline/rowwise"
 COUNTS, CURRENT = "counts", "current"  # files by which the campaign knows what a process did before it died
 
 
@@ -106,7 +107,7 @@ def _guided(name: str, folder: Path, log: Log, end: float, seed: int) -> None:
 
     # Numba compiles the kernels from their bytecode, in which there must be nothing else.
     compiled = ["leadline.estimators.alsa.kernels.loops"]
-    compiled += [f"leadline.rowwise.{name}" for name in ("clusters", "loops", "overlaps")]
+    compiled += [f"leadline.rowwise.{file.stem}" for file in _ROWWISE.glob("[a-z]*.py")]
     with atheris.instrument_imports(include=["leadline"], exclude=compiled):
         from fuzz.targets import TARGETS
 

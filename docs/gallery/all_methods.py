@@ -72,5 +72,5 @@ plt.show()
 # of those as of the others.
 #
 # On this table ALSA-G is the best of all, and better than `auto`. Over 900 pairs of real models and targets it is the
-# other way round: 4.0 points off against 6.5 ([which method to believe](../which-method.md)). One table is not enough
+# other way round: 4.1 points off against 6.5 ([which method to believe](../which-method.md)). One table is not enough
 # to choose a method by, and without labels you would not have had even this one.

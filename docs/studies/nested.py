@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from calm import calm_targets
 from numpy.typing import NDArray
-from trust import DATA, EVERY, SPARED, family, label_shifted
+from trust import DATA, EVERY, PARTS, SPARED, family, interval, label_shifted
 
 import leadline as ll
 from leadline.data.files import read_outputs
 from leadline.estimators.auto import Auto, anchors_share
-from leadline.numeric import Array, normal_quantile, top_two
+from leadline.numeric import Array, top_two
 from leadline.shift.explanations import unchanged
-from leadline.shift.judgement import SKEW, judge
+from leadline.shift.judgement import judge
 from leadline.version import __version__
 
 WEIGHTS = {"as is": 1.0, "label shift": 1 / 2, "half": 1 / 6, "confidence": 1 / 6, "classes": 1 / 6}
@@ -163,17 +163,7 @@ def estimates(at: Columns, constants: Constants) -> Array:
 
 def ends(at: Columns, estimate: Array, scale: float) -> tuple[Array, Array]:
     """Return the intervals around estimates of the rows, with so many times what the shift may do."""
-    parts = (normal_quantile(0.95) * part for part in (at.sampling, at.shift, at.classes, at.drift))
-    sampling, shift, *leans = parts
-    lower, upper = (
-        np.sqrt(
-            sampling**2
-            + ((1.0 - sign * SKEW) * scale * shift) ** 2
-            + sum(np.maximum(sign * lean, 0.0) ** 2 for lean in leans)
-        )
-        for sign in (-1, 1)
-    )
-    return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)
+    return interval(estimate, (getattr(at, part) for part in PARTS), scale)
 
 
 def by_family(at: Columns, values: NDArray[Any], kind: str) -> dict[str, float]:

@@ -18,7 +18,7 @@ import argparse
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ EVERY = 4  # one target in so many is also resampled
 SPARED = {"glyphs": 3}  # of some suites only one target in so many: with 1,000 classes, transport takes long
 ANCHORS_SHARE = 0.25  # of `auto` with few classes
 SHARES = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5)
+PARTS = ("sampling", "shift", "classes", "drift")  # of the uncertainty of an estimate
 DISTANCES = (0.0, 0.01, 0.03, 0.08, 0.2, 0.4, 1.0)
 
 
@@ -122,6 +123,22 @@ def by_distance(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def interval(
+    estimate: NDArray[np.float64], parts: Iterable[NDArray[np.float64]], scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return intervals of 90 % around estimates, by their PARTS, with so many times what the shift may do."""
+    sampling, shift, *leans = (normal_quantile(0.95) * part for part in parts)
+    lower, upper = (
+        np.sqrt(
+            sampling**2
+            + ((1.0 - sign * SKEW) * scale * shift) ** 2
+            + sum(np.maximum(sign * lean, 0.0) ** 2 for lean in leans)
+        )
+        for sign in (-1, 1)
+    )
+    return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)
+
+
 def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     """Return of each family, or suite, what `auto` and the best single method do, all choices made on the others."""
     plain = [row for row in rows if row["kind"] == "as is"]
@@ -138,23 +155,14 @@ def unseen(rows: list[dict[str, Any]], group: str) -> list[dict[str, Any]]:
     few = np.minimum(1.0, 10.0 / column("auto", "classes"))
     judged = (column("auto") - ANCHORS_SHARE * few * singles["alsa-g"]) / (1.0 - ANCHORS_SHARE * few)
     autos = {share: judged + share * few * (singles["alsa-g"] - judged) for share in SHARES}
-    sampling, shift, *leans = (
-        normal_quantile(0.95) * column("auto", part) for part in ("sampling", "shift", "classes", "drift")
-    )
+
+    parts = [column("auto", part) for part in PARTS]
 
     def mean(values: NDArray[Any], names: list[str]) -> float:
         return float(np.mean([values[families == name].mean() for name in names]))
 
     def ends(estimate: NDArray[np.float64], scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        lower, upper = (
-            np.sqrt(
-                sampling**2
-                + ((1 - sign * SKEW) * scale * shift) ** 2
-                + sum(np.maximum(sign * lean, 0.0) ** 2 for lean in leans)
-            )
-            for sign in (-1, 1)
-        )
-        return np.maximum(estimate - lower, 0.0), np.minimum(estimate + upper, 1.0)
+        return interval(estimate, parts, scale)
 
     def covered(estimate: NDArray[np.float64], scale: float) -> NDArray[np.bool_]:
         low, high = ends(estimate, scale)
